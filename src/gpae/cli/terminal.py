@@ -1,0 +1,121 @@
+"""What commands print: results on stdout, progress on stderr, colours only on a terminal."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gpae.progress import listening
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress
+
+__all__ = ["grid", "note", "plain_number", "print_json", "progress", "results"]
+
+_PIPE_WIDTH = 100
+
+
+def results() -> "Console":
+    """Return where results go: as wide as the terminal, and 100 columns in a file or a pipe."""
+    from rich.console import Console
+
+    return Console(
+        width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False, markup=False, emoji=False
+    )
+
+
+def note(message: str) -> None:
+    """Say something beside the result: on stderr, so that stdout holds the result alone."""
+    typer.echo(message, err=True)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON, one that any reader of JSON accepts: no NaN, no infinity."""
+    typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    if isinstance(value, float) and value - value != 0:
+        return None
+    return value
+
+
+def grid(rows: "list[tuple[str, RenderableType]]") -> "RenderableType":
+    """Return two columns: a name and what is to say about it."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def plain_number(value: Any) -> str:
+    """Return a cell of a table as a person would write it.
+
+    Examples
+    --------
+    >>> plain_number(40), plain_number(0.1 + 0.2), plain_number(12345.0), plain_number(None)
+    ('40', '0.3', '12345', 'missing')
+    """
+    if value is None or value != value:
+        return "missing"
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return str(value)
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Show on stderr how far the work inside the block is: a bar a stage, or a line a stage in a log."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        with listening(_log(console)):
+            yield
+        return
+    with _bars(console) as bars, listening(_draw(bars)):
+        yield
+
+
+def _log(console: "Console") -> Any:
+    seen: set[str] = set()
+
+    def tell(stage: str, share: float) -> None:
+        if stage not in seen:
+            seen.add(stage)
+            console.print(f"{stage} ...", markup=False)
+
+    return tell
+
+
+def _bars(console: "Console") -> "Progress":
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
+    # A result printed meanwhile must stay on stdout.
+    return Progress(*columns, TimeElapsedColumn(), console=console, redirect_stdout=False)
+
+
+def _draw(bars: "Progress") -> Any:
+    tasks: dict[str, Any] = {}
+
+    def move(stage: str, share: float) -> None:
+        if stage not in tasks:
+            for earlier in tasks.values():  # stopped early, which is no failure
+                bars.update(earlier, completed=1.0)
+            tasks[stage] = bars.add_task(stage, total=1.0)
+        bars.update(tasks[stage], completed=share)
+
+    return move

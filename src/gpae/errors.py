@@ -1,0 +1,23 @@
+"""What can go wrong, in words for the person who can mend it.
+
+Every error that a user's input can cause derives from :class:`GpaeError`; the command line turns those into exit
+code 2. Anything else that escapes is a fault of ours (exit code 1).
+"""
+
+__all__ = ["ArtefactError", "DataMissingError", "GpaeError", "InputError"]
+
+
+class GpaeError(Exception):
+    """Base of all errors that the user can mend; the message says what, where and how."""
+
+
+class InputError(GpaeError, ValueError):
+    """A table, a schema, an option or a query is wrong."""
+
+
+class ArtefactError(GpaeError):
+    """A saved model cannot be read: damaged, foreign, or from another version."""
+
+
+class DataMissingError(GpaeError, FileNotFoundError):
+    """A data set is not on this machine; the message says how to get it."""

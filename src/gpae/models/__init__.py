@@ -1,0 +1,1 @@
+"""Trained models: what is fitted to data and holds state."""

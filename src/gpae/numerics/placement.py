@@ -1,0 +1,22 @@
+"""Move a frozen dataclass of tensors, nested ones included, to another device or precision."""
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+__all__ = ["moved"]
+
+T = TypeVar("T")
+
+
+def moved(value: T, *, device: torch.device | str, dtype: torch.dtype) -> T:
+    """Return a copy of ``value`` with every tensor in it on ``device`` and in ``dtype``."""
+
+    def convert(part: Any) -> Any:
+        if isinstance(part, Tensor):
+            return part.to(device, dtype)
+        return moved(part, device=device, dtype=dtype) if is_dataclass(part) else part
+
+    return replace(value, **{f.name: convert(getattr(value, f.name)) for f in fields(value)})  # type: ignore

@@ -1,0 +1,1 @@
+"""Figures of one answer, of the latent density and of the choice of beta."""

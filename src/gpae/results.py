@@ -1,0 +1,44 @@
+"""What a search returns: one frozen table of arrays, several entries a row allowed."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.arrays import Labels, Mask, Rows
+
+__all__ = ["Counterfactuals", "Status"]
+
+
+class Status(StrEnum):
+    """How a row ended."""
+
+    FOUND = "found"
+    ALREADY_FAVOURABLE = "already_favourable"
+    INFEASIBLE = "infeasible"
+    """Proved: no allowed row is favourable."""
+    NOT_FOUND = "not_found"
+    """Searched, none found, not proved."""
+    TIMEOUT = "timeout"
+    BAD_INPUT = "bad_input"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counterfactuals:
+    """Long form, sorted by ``row`` and ``plan``; every query row has at least one entry.
+
+    ``found`` is what the classifier says of the row as it stands, not what the method claims. Where it is False the
+    counterfactual is NaN throughout.
+    """
+
+    row: Labels
+    plan: Labels
+    factual: Rows
+    counterfactual: Rows
+    target: Labels
+    found: Mask
+    status: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.row)

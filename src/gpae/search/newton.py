@@ -1,0 +1,123 @@
+"""The fast solver: batched Newton steps with active bounds and per-row step control.
+
+Every row takes Gauss-Newton steps in the latent space (:func:`gpae.search.steps.latent_step`), all of whose algebra
+is d x d; rows that these do not bring home go on with full Newton steps. A row's damping is raised where the exact
+penalty f + nu |h| did not fall as its model predicted and lowered where it did. Rows that converged leave the batch.
+"""
+
+from functools import partial
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from gpae.numerics.tiles import in_tiles
+from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged
+from gpae.search.restoration import restore
+from gpae.search.steps import Step, full_step, latent_step
+
+__all__ = ["solve"]
+
+_BURSTS: tuple[tuple[Step, int], ...] = (
+    (latent_step, 6), (full_step, 6), (full_step, 6), (full_step, 12),
+)  # fmt: skip
+"""Which step, and how many iterations until the rows still under way are packed together anew."""
+
+
+def solve(
+    surface: Surface,
+    problem: Problem,
+    *,
+    start: Float[Tensor, "B D"] | None = None,
+    tolerance: float = 1e-4,
+) -> Solution:
+    """Solve every row's relaxed problem from ``start`` (default: the row itself) in at most 30 iterations.
+
+    A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
+    the end every row is restored onto the boundary plus margin.
+    """
+    u = (problem.x if start is None else start).clamp(problem.lower, problem.upper)
+    damping, penalty = torch.zeros_like(problem.beta), torch.zeros_like(problem.beta)
+    iterations = torch.zeros_like(problem.beta, dtype=torch.int64)
+    active = torch.arange(len(u), device=u.device)
+    for step, n_iterations in _BURSTS:
+        if not len(active):
+            break
+        burst = partial(_burst, surface, step, n_iterations, tolerance)
+        begin = (u[active], damping[active], penalty[active], iterations[active])
+        *end, done = in_tiles(burst, (*problem.rows(active).tensors(), *begin))
+        u[active], damping[active], penalty[active], iterations[active] = end
+        active = active[~done]
+    return restore(surface, problem, u, iterations)
+
+
+def _burst(
+    surface: Surface, step: Step, n_iterations: int, tolerance: float, *tensors: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Run some iterations on one tile; rows that converge stay where they are."""
+    problem = Problem(*tensors[:6])
+    u, damping, penalty, iterations = tensors[6:]
+    point = linearise(surface, problem, u)
+    kkt, eta = kkt_residual(surface, problem, point)
+    done = _converged(problem, point, kkt, tolerance)
+    for _ in range(n_iterations):
+        if bool(done.all()):
+            break
+        proposal, step_eta, change = step(surface, problem, point, damping, eta)
+        penalty = torch.where(done, penalty, _next_penalty(penalty, eta, step_eta))
+        trial = linearise(surface, problem, proposal)
+        trial_kkt, trial_eta = kkt_residual(surface, problem, trial)
+        ratio = _fall(point, trial, penalty) / _predicted(surface, problem, point, proposal, change, penalty)
+        nearer = (trial_kkt < 0.5 * kkt) & (trial.h.abs() <= 0.5 * point.h.abs() + 1e-9)
+        accept = ~done & ((ratio > 1e-3) | nearer)
+        damping = torch.where(done, damping, _next_damping(damping, ratio, nearer))
+        point = merged(accept, trial, point)
+        kkt, eta = torch.where(accept, trial_kkt, kkt), torch.where(accept, trial_eta, eta)
+        iterations = iterations + (~done).to(iterations.dtype)
+        done = done | _converged(problem, point, kkt, tolerance)
+    return point.u, damping, penalty, iterations, done
+
+
+def _converged(problem: Problem, point: Point, kkt: Float[Tensor, " B"], tolerance: float) -> Bool[Tensor, " B"]:
+    return (kkt <= tolerance) & (point.h.abs() <= 1e-3 * problem.margin)
+
+
+def _fall(point: Point, trial: Point, penalty: Float[Tensor, " B"]) -> Float[Tensor, " B"]:
+    """How much the exact penalty fell."""
+    return point.objective - trial.objective + penalty * (point.h.abs() - trial.h.abs())
+
+
+def _predicted(
+    surface: Surface,
+    problem: Problem,
+    point: Point,
+    proposal: Float[Tensor, "B D"],
+    change: Float[Tensor, " B"],
+    penalty: Float[Tensor, " B"],
+) -> Float[Tensor, " B"]:
+    """How much the model said it would fall."""
+    theta = problem.sign.unsqueeze(1) * surface.model.theta
+    grad_h = torch.bmm(theta.unsqueeze(1), point.jacobian).squeeze(1)
+    model_h = point.h + (grad_h * (proposal - point.u)).sum(1)
+    return (penalty * (point.h.abs() - model_h.abs()) - change).clamp(min=1e-16)
+
+
+def _next_penalty(
+    penalty: Float[Tensor, " B"], eta: Float[Tensor, " B"], step_eta: Float[Tensor, " B"]
+) -> Float[Tensor, " B"]:
+    """Twice the multiplier, falling by halves at most.
+
+    A penalty far above the multiplier makes good steps look bad (they bend off the boundary), so it may fall again.
+    """
+    return torch.maximum(2 * torch.maximum(step_eta.abs(), eta.abs()), 0.5 * penalty)
+
+
+def _next_damping(
+    damping: Float[Tensor, " B"], ratio: Float[Tensor, " B"], nearer: Bool[Tensor, " B"]
+) -> Float[Tensor, " B"]:
+    """Raise the damping after a bad step; lower it after a good one, the more so the better the model was."""
+    raised = (4 * damping).clamp(min=0.25)
+    trust = torch.where(nearer, torch.ones_like(ratio), ratio.clamp(0, 1))
+    lowered = damping * (1 - (2 * trust - 1) ** 3).clamp(1 / 4, 2)
+    lowered = torch.where(lowered < 0.05, torch.zeros_like(lowered), lowered)
+    return torch.where((ratio > 1e-3) | nearer, lowered, raised)

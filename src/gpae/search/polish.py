@@ -1,0 +1,254 @@
+"""From a relaxed solution to a row that can be written down: whole levels, whole steps, immutables untouched.
+
+The relaxation treats every column as a number. Here each row's categories are settled (the levels that the relaxed
+solution leans to, or the person's own), the remaining columns are solved again, everything is snapped to allowed
+values, and a local search over single features does the rest: :func:`repair` buys back the decision that rounding
+lost, :func:`tighten` gives back whatever the decision does not need.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpae.numerics.tiles import in_tiles
+from gpae.search import newton
+from gpae.search.problem import Problem, Surface, linearise, objective
+from gpae.table.layout import Layout
+
+__all__ = ["Polished", "polish"]
+
+Array = NDArray[np.float64]
+
+_SLACK = 1e-7
+"""Logit units by which a row may miss its margin through rounding in the arithmetic."""
+_TRIALS = 6
+"""Moves of a row that are tried exactly in one round, the best ones by the linear model."""
+_REPAIRS = 40
+_TIGHTENINGS = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Polished:
+    """Allowed rows, one a problem; ``valid`` says which of them reach the target with the margin asked."""
+
+    u: Float[Tensor, "B D"]
+    objective: Float[Tensor, " B"]
+    valid: Bool[Tensor, " B"]
+
+
+def polish(
+    surface: Surface,
+    problem: Problem,
+    layout: Layout,
+    relaxed: Float[Tensor, "B D"],
+    anchors: Float[Tensor, "A D"],
+) -> Polished:
+    """Settle categories, snap, repair and tighten; the best of several ways for each row.
+
+    ``anchors`` are rows known to be in the target class: the last resort of a row that no other way brought there.
+    """
+    leaning = _settle(surface, problem, layout, relaxed, relaxed)
+    best = _finish(surface, problem, layout, leaning)
+    if layout.discrete.any():
+        own = _settle(surface, problem, layout, problem.x, relaxed)
+        best = _better(best, _finish(surface, problem, layout, own))
+    lost = (~best.valid).nonzero().squeeze(1)
+    if len(lost) and len(anchors):
+        part = problem.rows(lost)
+        rescued = _finish(surface, part, layout, _nearest_anchor(surface, part, layout, anchors))
+        best = _scatter(best, lost, rescued)
+    return best
+
+
+def _settle(
+    surface: Surface,
+    problem: Problem,
+    layout: Layout,
+    categories: Float[Tensor, "B D"],
+    start: Float[Tensor, "B D"],
+) -> Float[Tensor, "B D"]:
+    """Pin the discrete columns to the levels nearest to ``categories`` and solve for the others; then snap."""
+    discrete = torch.as_tensor(layout.discrete)
+    if discrete.any():
+        pinned = torch.where(discrete, _snap(problem, layout, categories), start)
+        lower, upper = (torch.where(discrete, pinned, bound) for bound in (problem.lower, problem.upper))
+        reduced = Problem(problem.x, lower, upper, problem.beta, problem.sign, problem.margin)
+        start = newton.solve(surface, reduced, start=pinned).u
+    return _snap(problem, layout, start)
+
+
+def _snap(problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+    snapped = layout.snap(u.numpy(), problem.x.numpy(), problem.lower.numpy(), problem.upper.numpy())
+    return torch.as_tensor(snapped)
+
+
+def _finish(surface: Surface, problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Polished:
+    u = _local_search(surface, problem, layout, u, repairing=True, rounds=_REPAIRS)
+    u = _local_search(surface, problem, layout, u, repairing=False, rounds=_TIGHTENINGS)
+    value, h = _evaluate(surface, problem, u)
+    return Polished(u, value, h >= -_SLACK)
+
+
+def _evaluate(surface: Surface, problem: Problem, u: Tensor) -> tuple[Tensor, Tensor]:
+    return in_tiles(lambda *rows: objective(surface, Problem(*rows[:6]), rows[6]), (*problem.tensors(), u))
+
+
+def _local_search(
+    surface: Surface, problem: Problem, layout: Layout, u: Tensor, *, repairing: bool, rounds: int
+) -> Tensor:
+    """Change one feature at a time, in the rows that are invalid (repairing) or valid (tightening)."""
+    u = u.clone()
+    value, h = _evaluate(surface, problem, u)
+    active = ((h < -_SLACK) == repairing).nonzero().squeeze(1)
+    for _ in range(rounds):
+        if not len(active):
+            break
+        part = problem.rows(active)
+        moved, new_value, new_h = _best_move(surface, part, layout, u[active], value[active], h[active], repairing)
+        better = new_h > h[active] + 1e-9 if repairing else new_value < value[active] - 1e-9
+        chosen = active[better]
+        u[chosen], value[chosen], h[chosen] = moved[better], new_value[better], new_h[better]
+        active = chosen[h[chosen] < -_SLACK] if repairing else chosen
+    return u
+
+
+def _best_move(
+    surface: Surface, problem: Problem, layout: Layout, u: Tensor, value: Tensor, h: Tensor, repairing: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Rank every single-feature move by the linear model, try the best few exactly, return the best one.
+
+    Repairing, the best is the cheapest that reaches the target, or else the most logit for the cost. Tightening, it
+    is the lowest objective among those that keep the target and change no more than before.
+    """
+    rows, moves = _moves(problem, layout, u)
+    grad_f, grad_h = _gradients(surface, problem, u)
+    gain, cost = moves.effects(grad_h, grad_f, rows)
+    if repairing:
+        merit = gain.clip(max=(-h).numpy()[:, None] * 1.2) / (np.maximum(cost, 0.0) + 1e-3)
+    else:
+        merit = np.where(h.numpy()[:, None] + gain >= -0.5 * problem.margin.numpy()[:, None], -cost, -np.inf)
+    merit = np.where(moves.allowed, merit, -np.inf)
+    n_trials = min(_TRIALS, merit.shape[1])
+    picks = np.argpartition(-merit, n_trials - 1, axis=1)[:, :n_trials]
+    picks.sort(axis=1)
+    usable = np.isfinite(np.take_along_axis(merit, picks, 1))
+    trials = torch.as_tensor(moves.rows(u.numpy(), picks))
+    index = torch.arange(len(u)).repeat_interleave(n_trials)
+    new_value, new_h = (
+        t.unflatten(0, (len(u), n_trials)) for t in _evaluate(surface, problem.rows(index), trials.flatten(0, 1))
+    )
+    score = _trial_score(value, h, new_value, new_h, repairing).masked_fill(~torch.as_tensor(usable), torch.inf)
+    if not repairing:
+        # the decision is bought already: nothing may be added to the change, whatever the density would gain
+        x = problem.x.unsqueeze(1)
+        score[(trials - x).square().sum(2) > (u.unsqueeze(1) - x).square().sum(2)] = torch.inf
+    best = score.argmin(1)
+    at = torch.arange(len(u))
+    hopeless = torch.isinf(score[at, best])
+    new_value, new_h = new_value[at, best], new_h[at, best]
+    return (
+        trials[at, best],
+        torch.where(hopeless, value + 1, new_value),
+        torch.where(hopeless, h - 1, new_h),
+    )
+
+
+def _trial_score(value: Tensor, h: Tensor, new_value: Tensor, new_h: Tensor, repairing: bool) -> Tensor:
+    """Lower is better."""
+    valid = new_h >= -_SLACK
+    if not repairing:
+        return torch.where(valid, new_value, torch.inf)
+    value, h = value.unsqueeze(1), h.unsqueeze(1)
+    rate = (new_h - h) / ((new_value - value).clamp(min=0) + 1e-3)
+    return torch.where(valid, new_value - 1e9, torch.where(new_h > h, -rate, torch.inf))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moves:
+    """All single-feature moves of each row, flattened: which feature's setting, and the columns it replaces."""
+
+    values: list[Array]
+    columns: list[slice]
+    allowed: NDArray[np.bool_]
+
+    def effects(self, grad_h: Array, grad_f: Array, u: Array) -> tuple[Array, Array]:
+        """First-order gain in h and second-order (in the distance) cost of each move."""
+        gains, costs = [], []
+        for values, columns in zip(self.values, self.columns, strict=True):
+            step = values - u[:, None, columns]
+            gains.append(np.einsum("bmw,bw->bm", step, grad_h[:, columns]))
+            costs.append(np.einsum("bmw,bw->bm", step, grad_f[:, columns]) + 0.5 * (step**2).sum(2))
+        return np.concatenate(gains, 1), np.concatenate(costs, 1)
+
+    def rows(self, u: Array, picks: NDArray[np.intp]) -> Array:
+        """The full rows of some moves of each row, B x n x D."""
+        out = np.repeat(u[:, None, :], picks.shape[1], axis=1)
+        first = 0
+        for values, columns in zip(self.values, self.columns, strict=True):
+            local = picks - first
+            mine = (local >= 0) & (local < values.shape[1])
+            b, n = np.nonzero(mine)
+            out[b, n, columns] = values[b, local[b, n]]
+            first += values.shape[1]
+        return out
+
+
+def _moves(problem: Problem, layout: Layout, u: Tensor) -> tuple[Array, _Moves]:
+    rows = u.numpy()
+    found = layout.alternatives(rows, problem.x.numpy(), problem.lower.numpy(), problem.upper.numpy())
+    if not found:
+        none = np.zeros((len(rows), 1), dtype=np.bool_)
+        return rows, _Moves([rows[:, None, :1]], [slice(0, 1)], none)
+    allowed = np.concatenate([a.allowed for a in found], axis=1)
+    return rows, _Moves([a.values for a in found], [a.columns for a in found], allowed)
+
+
+def _gradients(surface: Surface, problem: Problem, u: Tensor) -> tuple[Array, Array]:
+    """Gradients of the objective and of h."""
+    grad_f, grad_h = in_tiles(partial(_gradient_tile, surface), (*problem.tensors(), u))
+    return grad_f.numpy(), grad_h.numpy()
+
+
+def _gradient_tile(surface: Surface, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+    problem, u = Problem(*tensors[:6]), tensors[6]
+    point = linearise(surface, problem, u)
+    theta = problem.sign.unsqueeze(1) * surface.model.theta
+    pull = torch.bmm(torch.stack([point.score, theta], 1), point.jacobian)
+    return u - problem.x - problem.beta.unsqueeze(1) * pull[:, 0], pull[:, 1]
+
+
+def _nearest_anchor(
+    surface: Surface, problem: Problem, layout: Layout, anchors: Float[Tensor, "A D"], n_nearest: int = 32
+) -> Float[Tensor, "B D"]:
+    """The best of the nearest target-class rows, once forced into each person's box and onto allowed values."""
+    n_nearest = min(n_nearest, len(anchors))
+    distance = (problem.x.unsqueeze(1) - anchors).square().sum(2)
+    nearest = distance.topk(n_nearest, largest=False).indices
+    index = torch.arange(len(problem.x)).repeat_interleave(n_nearest)
+    part = problem.rows(index)
+    u = _snap(part, layout, anchors[nearest.flatten()].clamp(part.lower, part.upper))
+    value, h = _evaluate(surface, part, u)
+    score = torch.where(h >= -_SLACK, value, 1e9 - h).unflatten(0, nearest.shape)
+    best = score.argmin(1)
+    return u.unflatten(0, nearest.shape)[torch.arange(len(best)), best]
+
+
+def _better(a: Polished, b: Polished) -> Polished:
+    """Row by row the valid one, or of two valid ones the lower objective."""
+    take = (b.valid & ~a.valid) | ((b.valid == a.valid) & (b.objective < a.objective))
+    return Polished(
+        torch.where(take.unsqueeze(1), b.u, a.u),
+        torch.where(take, b.objective, a.objective),
+        torch.where(take, b.valid, a.valid),
+    )
+
+
+def _scatter(whole: Polished, index: Tensor, part: Polished) -> Polished:
+    u, value, valid = whole.u.clone(), whole.objective.clone(), whole.valid.clone()
+    u[index], value[index], valid[index] = part.u, part.objective, part.valid
+    return Polished(u, value, valid)

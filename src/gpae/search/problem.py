@@ -1,0 +1,144 @@
+"""The counterfactual problem as data.
+
+    min   1/2 |u - x|^2 - beta log p(f_e(u))
+    s.t.  h(u) = s g(u) - m = 0,   lower <= u <= upper
+
+for each row x, with s = +1 or -1 the side of the target class, m > 0 the margin in logit units (E7) and g the
+classifier's logit. Immutable columns have lower = upper = x, so a mask is a box like any other.
+"""
+
+from dataclasses import dataclass, fields
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from gpae.numerics.autoencoder import AutoEncoder, encode, encode_with_jacobian, logit
+from gpae.numerics.density import Tilt, log_density, score
+
+_AT_BOUND = 1e-6
+"""A column this near to its bound is held there; the residual still counts the gap itself."""
+
+__all__ = ["Point", "Problem", "Solution", "Surface", "kkt_residual", "linearise", "merged", "objective"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """What the search walks on: the encoder with its classifier, and the latent density."""
+
+    model: AutoEncoder
+    density: Tilt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """One problem a row."""
+
+    x: Float[Tensor, "B D"]
+    lower: Float[Tensor, "B D"]
+    upper: Float[Tensor, "B D"]
+    beta: Float[Tensor, " B"]
+    sign: Float[Tensor, " B"]
+    margin: Float[Tensor, " B"]
+
+    def rows(self, index: Int[Tensor, " n"]) -> "Problem":
+        """The problems of some of the rows."""
+        return Problem(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The fields in order, for code that works on row tensors."""
+        return tuple(getattr(self, f.name) for f in fields(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """What a solver returns, one entry a row; ``violation`` and ``kkt`` are measured at the returned point."""
+
+    u: Float[Tensor, "B D"]
+    objective: Float[Tensor, " B"]
+    violation: Float[Tensor, " B"]
+    kkt: Float[Tensor, " B"]
+    iterations: Int[Tensor, " B"]
+
+    def rows(self, index: Int[Tensor, " n"]) -> "Solution":
+        """The entries of some of the rows."""
+        return Solution(*(getattr(self, f.name)[index] for f in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """Everything first order at a point: values, the Jacobian of the latent and the density's score."""
+
+    u: Float[Tensor, "B D"]
+    latent: Float[Tensor, "B d"]
+    jacobian: Float[Tensor, "B d D"]
+    score: Float[Tensor, "B d"]
+    objective: Float[Tensor, " B"]
+    h: Float[Tensor, " B"]
+
+
+def objective(
+    surface: Surface, problem: Problem, u: Float[Tensor, "B D"]
+) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
+    """Return 1/2 |u - x|^2 - beta log p and h = s g - m."""
+    latent = encode(surface.model, u)
+    return _values(surface, problem, u, latent)
+
+
+def linearise(surface: Surface, problem: Problem, u: Float[Tensor, "B D"]) -> Point:
+    """Values and first derivatives at u."""
+    latent, jacobian = encode_with_jacobian(surface.model, u)
+    value, h = _values(surface, problem, u, latent)
+    return Point(u, latent, jacobian, score(surface.density, latent), value, h)
+
+
+def merged(take: Bool[Tensor, " B"], new: Point, old: Point) -> Point:
+    """Row by row, the new point where ``take``, the old one elsewhere."""
+
+    def pick(name: str) -> Tensor:
+        a, b = getattr(new, name), getattr(old, name)
+        return torch.where(take.view(-1, *[1] * (a.dim() - 1)), a, b)
+
+    return Point(*(pick(f.name) for f in fields(Point)))
+
+
+def _values(
+    surface: Surface, problem: Problem, u: Float[Tensor, "B D"], latent: Float[Tensor, "B d"]
+) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
+    value = 0.5 * (u - problem.x).square().sum(1) - problem.beta * log_density(surface.density, latent)
+    return value, problem.sign * logit(surface.model, latent) - problem.margin
+
+
+def kkt_residual(surface: Surface, problem: Problem, point: Point) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
+    """Scaled first-order residual and its best multiplier eta.
+
+    The Lagrangian's gradient, projected onto the bounds, in the sup norm, over max(1, |delta|, |eta| |J theta|).
+    The multiplier is the least-squares one over the columns that are free to move.
+    """
+    delta = point.u - problem.x
+    downhill = torch.bmm(point.score.unsqueeze(1), point.jacobian).squeeze(1)
+    grad_f = delta - problem.beta.unsqueeze(1) * downhill
+    theta = problem.sign.unsqueeze(1) * surface.model.theta
+    grad_h = torch.bmm(theta.unsqueeze(1), point.jacobian).squeeze(1)
+    eta = _multiplier(problem, point.u, grad_f, grad_h)
+    gradient = grad_f + eta.unsqueeze(1) * grad_h
+    projected = point.u - torch.clamp(point.u - gradient, problem.lower, problem.upper)
+    scale = torch.maximum(delta.norm(dim=1), eta.abs() * grad_h.norm(dim=1)).clamp(min=1.0)
+    return projected.abs().amax(1) / scale, eta
+
+
+def _multiplier(
+    problem: Problem, u: Float[Tensor, "B D"], grad_f: Float[Tensor, "B D"], grad_h: Float[Tensor, "B D"]
+) -> Float[Tensor, " B"]:
+    """Least-squares eta over the free columns; columns held at a bound by their sign drop out, twice refined."""
+    movable = problem.upper > problem.lower
+    free = movable
+    eta = torch.zeros_like(problem.beta)
+    for _ in range(4):
+        numerator = (grad_f * grad_h * free).sum(1)
+        denominator = (grad_h.square() * free).sum(1)
+        eta = torch.where(denominator > 0, -numerator / denominator.clamp(min=1e-300), eta)
+        gradient = grad_f + eta.unsqueeze(1) * grad_h
+        held = ((u <= problem.lower + _AT_BOUND) & (gradient > 0)) | ((u >= problem.upper - _AT_BOUND) & (gradient < 0))
+        free = movable & ~held
+    return eta

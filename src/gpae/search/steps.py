@@ -1,0 +1,163 @@
+"""The quadratic problem of one Newton step, in two forms.
+
+Both minimise a model of the objective under the linearised constraint and inside the box, with a damping mu:
+
+* :func:`latent_step` keeps the curvature of log p only. The solution lies in the row space of the Jacobian, so all
+  algebra is d x d: u+ = clip((x + mu u + J'v) / (1 + mu)) with v = beta (g - N a) - eta s theta, a = J (u+ - u).
+* :func:`full_step` adds the curvature of the encoder itself, at the price of D x D algebra. It converges where the
+  boundary bends too sharply for the first.
+
+The columns held at a bound are found by a few rounds of active-set iteration on the same linearisation.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gpae.numerics.density import curvature
+from gpae.search.problem import Point, Problem, Surface, objective
+
+__all__ = ["Step", "full_step", "latent_step"]
+
+_ROUNDS = 12
+
+Step: TypeAlias = Callable[
+    [Surface, Problem, Point, Float[Tensor, " B"], Float[Tensor, " B"]],
+    tuple[Float[Tensor, "B D"], Float[Tensor, " B"], Float[Tensor, " B"]],
+]
+"""(surface, problem, point, damping, last eta) -> (new point, eta, change of the model objective)."""
+
+
+def latent_step(
+    surface: Surface,
+    problem: Problem,
+    point: Point,
+    damping: Float[Tensor, " B"],
+    eta: Float[Tensor, " B"],
+) -> tuple[Float[Tensor, "B D"], Float[Tensor, " B"], Float[Tensor, " B"]]:
+    """Gauss-Newton step; the last multiplier serves only to bound the next."""
+    J, g, h = point.jacobian, point.score, point.h
+    N = _concave_part(surface, point.latent)
+    theta = problem.sign.unsqueeze(1) * surface.model.theta
+    beta, mu = problem.beta.unsqueeze(1), damping.unsqueeze(1)
+    anchor = (problem.x + mu * point.u) / (1 + mu)
+    eye = torch.eye(J.shape[1], dtype=J.dtype, device=J.device)
+    cap = _multiplier_cap(problem, point, _times(J.mT, theta), eta)
+    free, new = problem.upper > problem.lower, problem.x
+    for _ in range(_ROUNDS):
+        K = (J * free.unsqueeze(1)) @ J.mT / (1 + mu).unsqueeze(2)
+        # a = J (u+ - u) = K v + offset: the held columns sit at their bounds, the free ones at the anchor
+        offset = _times(J, torch.where(free, anchor, new) - point.u)
+        sides = torch.stack([beta * _times(K, g) + offset, _times(K, theta)], 2)
+        solved = torch.linalg.solve(eye + beta.unsqueeze(2) * (K @ N), sides)
+        steepness = (theta * solved[:, :, 1]).sum(1).clamp(min=1e-12)
+        eta = (((theta * solved[:, :, 0]).sum(1) + h) / steepness).clamp(-cap, cap)
+        a = solved[:, :, 0] - eta.unsqueeze(1) * solved[:, :, 1]
+        v = beta * (g - _times(N, a)) - eta.unsqueeze(1) * theta
+        wish = anchor + _times(J.mT, v) / (1 + mu)
+        new = wish.clamp(problem.lower, problem.upper)
+        inside = (wish > problem.lower) & (wish < problem.upper)
+        if bool((inside == free).all()):
+            break
+        free = inside
+    a = _times(J, new - point.u)
+    distance = 0.5 * ((new - problem.x).square().sum(1) - (point.u - problem.x).square().sum(1))
+    return new, eta, distance - problem.beta * ((g - 0.5 * _times(N, a)) * a).sum(1)
+
+
+def full_step(
+    surface: Surface,
+    problem: Problem,
+    point: Point,
+    damping: Float[Tensor, " B"],
+    eta: Float[Tensor, " B"],
+) -> tuple[Float[Tensor, "B D"], Float[Tensor, " B"], Float[Tensor, " B"]]:
+    """Newton step on the Lagrangian with the multiplier ``eta``."""
+    theta = problem.sign.unsqueeze(1) * surface.model.theta
+    grad_f = point.u - problem.x - problem.beta.unsqueeze(1) * _times(point.jacobian.mT, point.score)
+    grad_h = _times(point.jacobian.mT, theta)
+    M = _positive(_lagrangian_hessian(surface, problem, point, eta), damping)
+    cap = _multiplier_cap(problem, point, grad_h, eta)
+    low, high = problem.lower - point.u, problem.upper - point.u
+    free, step = high > low, torch.zeros_like(point.u)
+    eye = torch.eye(M.shape[1], dtype=M.dtype, device=M.device)
+    for _ in range(_ROUNDS):
+        held = torch.where(free, torch.zeros_like(step), step)
+        both = (free.unsqueeze(1) & free.unsqueeze(2)).to(M.dtype)
+        sides = torch.stack([grad_f + _times(M, held), grad_h], 2) * free.unsqueeze(2)
+        solved = torch.linalg.solve(M * both + eye * (~free).unsqueeze(1), sides)
+        steepness = (grad_h * solved[:, :, 1]).sum(1).clamp(min=1e-12)
+        gap = point.h + (grad_h * held).sum(1)
+        eta = ((gap - (grad_h * solved[:, :, 0]).sum(1)) / steepness).clamp(-cap, cap)
+        wish = torch.where(free, -solved[:, :, 0] - eta.unsqueeze(1) * solved[:, :, 1], held)
+        pull = grad_f + eta.unsqueeze(1) * grad_h + _times(M, wish)
+        # a held column is released when its multiplier has the wrong sign
+        released = ~free & (high > low) & (((step <= low) & (pull < 0)) | ((step >= high) & (pull > 0)))
+        inside = (free & (wish > low) & (wish < high)) | released
+        step = wish.clamp(low, high)
+        if bool((inside == free).all()):
+            break
+        free = inside
+    change = ((grad_f + 0.5 * _times(M, step)) * step).sum(1)
+    return _bent_back(surface, problem, point.u + step, grad_h), eta, change
+
+
+def _bent_back(
+    surface: Surface, problem: Problem, u: Float[Tensor, "B D"], grad_h: Float[Tensor, "B D"]
+) -> Float[Tensor, "B D"]:
+    """Second-order correction: a long step along a bent boundary leaves it, so return along the old normal."""
+    _, h = objective(surface, problem, u)
+    normal = grad_h * ((u > problem.lower) & (u < problem.upper))
+    length = normal.square().sum(1).clamp(min=1e-12)
+    return (u - (h / length).unsqueeze(1) * normal).clamp(problem.lower, problem.upper)
+
+
+def _multiplier_cap(
+    problem: Problem, point: Point, grad_h: Float[Tensor, "B D"], eta: Float[Tensor, " B"]
+) -> Float[Tensor, " B"]:
+    """A few times the multiplier that the row would need without bounds.
+
+    Where the linearised constraint cannot be met inside the box the multiplier has no limit, and the step would run
+    into a corner far away; capped, it goes part of the way and the next linearisation sees further.
+    """
+    movable = problem.upper > problem.lower
+    steepness = (grad_h.square() * movable).sum(1).clamp(min=1e-12)
+    return 4 * (eta.abs() + point.h.abs() / steepness)
+
+
+def _concave_part(surface: Surface, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B d d"]:
+    """N >= 0: minus the Hessian of log p with its positive eigenvalues cut off."""
+    values, vectors = torch.linalg.eigh(-curvature(surface.density, latent))
+    return (vectors * values.clamp(min=0).unsqueeze(1)) @ vectors.mT
+
+
+def _lagrangian_hessian(
+    surface: Surface, problem: Problem, point: Point, eta: Float[Tensor, " B"]
+) -> Float[Tensor, "B D D"]:
+    """I - beta J'HJ + sum_k (eta s theta - beta g)_k (Hessian of latent k)."""
+    encoder, W = surface.model.encoder, surface.model.encoder_weights
+    beta = problem.beta.unsqueeze(1)
+    pull = (eta * problem.sign).unsqueeze(1) * surface.model.theta - beta * point.score
+    phase = torch.addmm(encoder.phases, point.u, encoder.frequencies.T)
+    bend = -encoder.amplitude * phase.cos_() * (pull @ W.T)
+    Z = encoder.frequencies
+    D = Z.shape[1]
+    encoder_part = (bend @ (Z.unsqueeze(2) * Z.unsqueeze(1)).flatten(1)).unflatten(1, (D, D))
+    H = curvature(surface.density, point.latent)
+    density_part = point.jacobian.mT @ H @ point.jacobian
+    eye = torch.eye(D, dtype=Z.dtype, device=Z.device)
+    return eye + encoder_part - beta.unsqueeze(2) * density_part
+
+
+def _positive(M: Float[Tensor, "B D D"], damping: Float[Tensor, " B"]) -> Float[Tensor, "B D D"]:
+    """Add the damping, and turn eigenvalues below 0.1 up: the step has to be downhill."""
+    values, vectors = torch.linalg.eigh(M)
+    values = values.abs().clamp(min=0.1) + damping.unsqueeze(1)
+    return (vectors * values.unsqueeze(1)) @ vectors.mT
+
+
+def _times(matrix: Float[Tensor, "B m n"], vector: Float[Tensor, "B n"]) -> Float[Tensor, "B m"]:
+    return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)

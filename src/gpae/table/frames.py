@@ -1,0 +1,194 @@
+"""Data frames at the door: pandas, polars and pyarrow to Arrow and back, and tables in files."""
+
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from narwhals.exceptions import DuplicateError
+
+from gpae.errors import InputError
+from gpae.table.levels import closest, listed
+
+__all__ = ["FrameKind", "column_of", "frame_kind", "from_arrow", "read_table", "to_arrow", "write_table"]
+
+FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+
+# "None" is left out: it is a level of many a text column. A quoted cell is always text.
+_NULLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+_LARGEST_BLOCK = 2**31 - 1
+
+
+def _open(frame: Any) -> "nw.DataFrame[Any]":
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except DuplicateError:
+        names = [str(name) for name in getattr(frame, "column_names", getattr(frame, "columns", ()))]
+        raise InputError(f"column {_twice(names)!r} occurs twice in the table; rename or drop one") from None
+    except TypeError:
+        raise InputError(
+            f"a table is needed (a pandas or polars DataFrame, a pyarrow Table), got {type(frame).__name__}; "
+            "collect a lazy frame first, and wrap an array or a dict in pandas.DataFrame"
+        ) from None
+
+
+def _twice(names: Sequence[str]) -> str:
+    return next(name for i, name in enumerate(names) if name in names[:i])
+
+
+def frame_kind(frame: Any) -> FrameKind:
+    """Return which library a table belongs to; anything unusual is handed back as pandas."""
+    implementation = _open(frame).implementation
+    if implementation.is_polars():
+        return "polars"
+    return "pyarrow" if implementation.is_pyarrow() else "pandas"
+
+
+def to_arrow(frame: Any, what: str = "table") -> dict[str, pa.Array]:
+    """Return the columns of a table by name; an empty table is an error."""
+    opened = _open(frame)
+    for name in opened.columns:
+        if not isinstance(name, str):
+            raise InputError(f"column names must be text, found {name!r}; rename the columns of the {what}")
+    if not opened.columns or len(opened) == 0:
+        raise InputError(f"the {what} is empty ({len(opened)} rows, {len(opened.columns)} columns)")
+    return {name: _arrow_column(opened[name]) for name in opened.columns}
+
+
+def _arrow_column(series: "nw.Series[Any]") -> pa.Array:
+    try:
+        column = series.to_arrow()
+    except pa.ArrowException:
+        # An object column of mixed types: read everything as text; numbers are parsed again from there.
+        absent = series.is_null().to_list()
+        cells = [None if null else str(cell) for cell, null in zip(series.to_list(), absent, strict=True)]
+        column = pa.array(cells, pa.string())
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def column_of(columns: dict[str, pa.Array], name: str, what: str = "table") -> pa.Array:
+    """Return one column; a missing one is an error that lists the near matches."""
+    if name not in columns:
+        known = list(columns)
+        raise InputError(
+            f"the {what} has no column {name!r}; {closest(name, known)}its columns are {listed(known, 50)}"
+        )
+    return columns[name]
+
+
+def from_arrow(table: pa.Table, kind: FrameKind) -> Any:
+    """Return an Arrow table as a frame of the asked kind, integers and booleans nullable."""
+    if kind == "pyarrow":
+        return table
+    return _to_pandas(table) if kind == "pandas" else _to_polars(table)
+
+
+def _to_pandas(table: pa.Table) -> Any:
+    import pandas as pd
+
+    nullable: dict[Any, Any] = {pa.bool_(): pd.BooleanDtype()}
+    for dtype in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"):
+        nullable[pa.type_for_alias(dtype.lower())] = pd.api.types.pandas_dtype(dtype)
+    return table.to_pandas(types_mapper=nullable.get)
+
+
+def _to_polars(table: pa.Table) -> Any:
+    try:
+        import polars as pl
+    except ImportError:
+        raise InputError("polars is not installed; pip install 'gpae[polars]', or ask for pandas") from None
+    frame: Any = pl.from_arrow(table)
+    ordered = {
+        name: pl.Enum(table[name].chunk(0).dictionary.to_pylist())
+        for name in table.column_names
+        if pa.types.is_dictionary(table[name].type) and table[name].type.ordered and len(table)
+    }
+    return frame.cast(ordered) if ordered else frame
+
+
+def read_table(path: str | Path) -> pa.Table:
+    """Read a table from ``.csv``, ``.csv.gz``, ``.parquet`` or a folder of parquet files."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"table {str(path)!r} does not exist; check the path")
+    reader = _reader(path)
+    try:
+        table = reader(path)
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+        raise InputError(f"table {str(path)!r} cannot be read: {error}") from None
+    names = table.column_names
+    if len(set(names)) < len(names):
+        raise InputError(f"table {str(path)!r} has the column {_twice(names)!r} twice; rename one in its header")
+    if table.num_rows == 0:
+        raise InputError(f"table {str(path)!r} has a header but no rows")
+    return table
+
+
+def _reader(path: Path) -> Callable[[Path], pa.Table]:
+    name = path.name.lower()
+    if path.is_dir():
+        if not any(path.rglob("*.parquet")):
+            raise InputError(f"folder {str(path)!r} holds no .parquet file")
+        return _read_parquet
+    if name.endswith((".parquet", ".pq")):
+        return _read_parquet
+    if name.endswith((".csv", ".csv.gz")):
+        return _read_csv
+    raise InputError(f"table {str(path)!r} must be .csv, .csv.gz, .parquet or a folder of parquet files")
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    return pq.read_table(path)
+
+
+def _read_csv(path: Path) -> pa.Table:
+    data = path.read_bytes()
+    if path.suffix.lower() == ".gz":
+        data = gzip.decompress(data)
+    if not data.strip():
+        raise InputError(f"table {str(path)!r} is an empty file")
+    # One block: Arrow settles the types on the first block and fails on a later one that disagrees.
+    block = min(max(len(data), 1), _LARGEST_BLOCK)
+    convert = pacsv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False)
+    return pacsv.read_csv(
+        pa.BufferReader(data), read_options=pacsv.ReadOptions(block_size=block), convert_options=convert
+    )
+
+
+def write_table(frame: Any, path: str | Path) -> None:
+    """Write a table to ``.csv``, ``.parquet`` or ``.json`` (records), whole or not at all."""
+    path = Path(path)
+    writers = {".csv": _write_csv, ".parquet": pq.write_table, ".json": _write_json}
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        raise InputError(f"output {str(path)!r} must end in .csv, .parquet or .json")
+    if not path.parent.is_dir():
+        raise InputError(f"output folder {str(path.parent)!r} does not exist; create it first")
+    opened = _open(frame)
+    table = pa.table({name: _arrow_column(opened[name]) for name in opened.columns})
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        writer(table, temporary)
+        Path(temporary).replace(path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _write_csv(table: pa.Table, path: str) -> None:
+    columns = [pc.cast(c, c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+    pacsv.write_csv(pa.table(dict(zip(table.column_names, columns, strict=True))), path)
+
+
+def _write_json(table: pa.Table, path: str) -> None:
+    records = [{name: None if cell != cell else cell for name, cell in record.items()} for record in table.to_pylist()]
+    text = json.dumps(records, ensure_ascii=False, indent=1, default=str, allow_nan=False)
+    Path(path).write_text(text + "\n", encoding="utf-8")
