@@ -12,7 +12,7 @@ import pytest
 import gpae
 from gpae.cli import main
 
-SMALL = ("--set", "n_features=100", "--set", "density_features=50", "--set", "max_epochs=3")
+SMALL = ("--set", "n_features=100", "--set", "density_features=50", "--set", "max_epochs=3", "--set", "beta=0.1")
 """Hyper-parameters that fit in a second."""
 
 
@@ -45,9 +45,7 @@ def python() -> Callable[[str], str]:
     def execute(code: str) -> str:
         source = str(Path(gpae.__file__).parents[1])  # the same gpae, installed or not
         environment = {**os.environ, "PYTHONPATH": source}
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
         return done.stdout
 
     return execute

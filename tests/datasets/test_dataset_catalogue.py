@@ -44,9 +44,7 @@ def test_a_data_set_answers_to_the_papers_name(name: str, paper_name: str) -> No
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(
-        InputError, match="unknown data set 'iris'; known: adult, fico, gmc, law, lcd, lcd-term"
-    ):
+    with pytest.raises(InputError, match="unknown data set 'iris'; known: adult, fico, gmc, law, lcd, lcd-term"):
         datasets.load("iris")
 
 

@@ -29,9 +29,7 @@ def test_each_part_has_its_size_and_balance(dataset: Dataset, seed: int) -> None
     for name, part in parts.items():
         favourable = (part[dataset.label] == dataset.favourable).mean()
         if name in NATURAL.get(dataset.name, set()):
-            assert favourable == pytest.approx(
-                (dataset.frame()[dataset.label] == dataset.favourable).mean(), abs=0.06
-            )
+            assert favourable == pytest.approx((dataset.frame()[dataset.label] == dataset.favourable).mean(), abs=0.06)
         else:
             assert favourable == 0.5
 

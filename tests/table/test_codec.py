@@ -155,9 +155,7 @@ def test_a_wrong_table_is_refused(adult_like, codec):
 
 
 def test_fit_refuses_a_row_that_the_schema_does_not_know(adult_like):
-    schema = Schema(
-        features=(Categorical(name="workclass", levels=("Private",)),), label="income", favourable=">50K"
-    )
+    schema = Schema(features=(Categorical(name="workclass", levels=("Private",)),), label="income", favourable=">50K")
     with pytest.raises(InputError, match="training table, row 1: column 'workclass' holds 'State-gov'"):
         Codec.fit(adult_like, schema)
 
@@ -177,9 +175,7 @@ def test_labels_are_one_where_favourable(adult_like, codec):
 def test_an_unknown_label_is_told_with_row_and_value(adult_like, codec, value, shown):
     frame = adult_like.copy()
     frame.loc[3, "income"] = value
-    with pytest.raises(
-        InputError, match=f"label column 'income', row 3: {shown} is no known label; expected"
-    ):
+    with pytest.raises(InputError, match=f"label column 'income', row 3: {shown} is no known label; expected"):
         codec.labels(frame)
 
 
@@ -213,15 +209,11 @@ def test_levels_are_written_in_the_type_of_the_training_table():
         favourable="1",
     )
     codec = Codec.fit(frame, schema)
-    assert codec.decode(codec.encode(frame).rows, kind="pyarrow").to_pydict() == frame.drop(
-        columns="y"
-    ).to_dict("list")
+    assert codec.decode(codec.encode(frame).rows, kind="pyarrow").to_pydict() == frame.drop(columns="y").to_dict("list")
 
 
 def test_decimal_columns_have_the_steps_they_show():
-    frame = pa.table(
-        {"d": pa.array([Decimal(i) / 10 for i in range(1, 21)], pa.decimal128(6, 2)), "y": [0, 1] * 10}
-    )
+    frame = pa.table({"d": pa.array([Decimal(i) / 10 for i in range(1, 21)], pa.decimal128(6, 2)), "y": [0, 1] * 10})
     codec = Codec.fit(frame, Schema.infer(frame, label="y", favourable=1))
     assert codec.schema["d"].step == 0.1
     assert codec.decode(codec.encode(frame).rows)["d"].to_pylist() == [i / 10 for i in range(1, 21)]

@@ -12,9 +12,7 @@ import pytest
 from gpae.errors import InputError
 from gpae.table.frames import read_table, write_table
 
-TABLE = pa.table(
-    {"a": [1, 2, None], "s": ["x", None, 'y "q"'], "f": [0.1, None, 1e-300], "b": [True, None, False]}
-)
+TABLE = pa.table({"a": [1, 2, None], "s": ["x", None, 'y "q"'], "f": [0.1, None, 1e-300], "b": [True, None, False]})
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -109,9 +109,7 @@ def test_a_useless_or_broken_column_is_refused_by_name_row_and_value(column, mes
     ],
 )
 def test_a_wrong_label_is_refused(label, favourable, message):
-    frame = pd.DataFrame(
-        {"x": [1, 2, 3], "y": [0, 1, 0], "three": [0, 1, 2], "one": [1, 1, 1], "gap": [0, 1, None]}
-    )
+    frame = pd.DataFrame({"x": [1, 2, 3], "y": [0, 1, 0], "three": [0, 1, 2], "one": [1, 1, 1], "gap": [0, 1, None]})
     with pytest.raises(InputError, match=message):
         Schema.infer(frame, label=label, favourable=favourable)
 

@@ -27,9 +27,7 @@ TRAIN = np.array([[-9, 1.0, 0, 0, 0], [20, 2.0, 2, 1, 1], [10, nan, 1, 1, nan], 
 
 
 def layout_of(**changes):
-    features = tuple(
-        f.model_copy(update={"change": Change(changes.get(f.name, "any"))}) for f in SCHEMA.features
-    )
+    features = tuple(f.model_copy(update={"change": Change(changes.get(f.name, "any"))}) for f in SCHEMA.features)
     return Layout.fit(SCHEMA.model_copy(update={"features": features}), list(TRAIN.T))
 
 
@@ -97,9 +95,7 @@ def test_down_does_not_lead_from_a_number_to_a_code():
 
 
 def test_a_binary_that_may_be_missing_keeps_its_direction():
-    schema = Schema(
-        features=(Binary(name="b", levels=("n", "y"), missing=True, change="up"),), label="l", favourable=1
-    )
+    schema = Schema(features=(Binary(name="b", levels=("n", "y"), missing=True, change="up"),), label="l", favourable=1)
     layout = Layout.fit(schema, [np.array([0.0, 1.0, nan])])
     _, upper = layout.box(layout.encode(np.array([[0.0], [1.0], [nan]])))
     assert upper.tolist() == [[1, 1, 0], [0, 1, 0], [1, 1, 1]]
@@ -118,9 +114,7 @@ def test_snap_rounds_inward_at_the_bounds():
     schema = Schema(features=(Integer(name="n", minimum=0, maximum=100, step=25),), label="l", favourable=1)
     layout = Layout.fit(schema, [np.array([0.0, 100.0])])
     X = np.array([[0.5]])
-    snapped = [
-        layout.snap(np.array([[u]]), X, np.array([[0.3]]), np.array([[0.7]]))[0, 0] for u in (0.31, 0.69)
-    ]
+    snapped = [layout.snap(np.array([[u]]), X, np.array([[0.3]]), np.array([[0.7]]))[0, 0] for u in (0.31, 0.69)]
     assert snapped == [0.5, 0.5]
     nothing = layout.snap(np.array([[0.33]]), X, np.array([[0.3]]), np.array([[0.4]]))
     assert not layout.is_allowed(nothing, X, np.array([[0.3]]), np.array([[0.4]]))
@@ -322,7 +316,5 @@ def test_a_snapped_row_survives_the_users_units(case):
 @given(cases())
 def test_a_row_is_treated_alike_alone_and_in_a_batch(case):
     layout, X, _, lower, upper, U = case
-    alone = [
-        layout.snap(U[i : i + 1], X[i : i + 1], lower[i : i + 1], upper[i : i + 1]) for i in range(len(U))
-    ]
+    alone = [layout.snap(U[i : i + 1], X[i : i + 1], lower[i : i + 1], upper[i : i + 1]) for i in range(len(U))]
     assert np.array_equal(np.concatenate(alone), layout.snap(U, X, lower, upper))

@@ -82,9 +82,7 @@ def test_with_fixed_adds_to_what_is_fixed():
 
 
 def test_an_unknown_immutable_name_lists_near_matches_and_columns():
-    with pytest.raises(
-        InputError, match=r"'Member' .*did you mean 'member'\? the features are 'rate', 'months'"
-    ):
+    with pytest.raises(InputError, match=r"'Member' .*did you mean 'member'\? the features are 'rate', 'months'"):
         SCHEMA.with_fixed(["Member"])
 
 

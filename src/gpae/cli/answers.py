@@ -1,104 +1,106 @@
 """How an answer reads in a terminal: one block a person, one column a plan."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Callable
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from gpae.cli.terminal import plain_number
-
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["Person", "block", "by_person"]
+    from gpae.answer import Answer
+    from gpae.report.demo_view import Person
+
+__all__ = ["block", "counts", "people"]
 
 _UNCHANGED = "·"
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """One query row and the lines that answer it.
-
-    Parameters
-    ----------
-    row
-        Position in the query table.
-    now
-        The person's features as asked.
-    lines
-        This person's lines of ``answer.table``.
-    """
-
-    row: int
-    now: dict[str, Any]
-    lines: list[dict[str, Any]]
-
-    @property
-    def plans(self) -> list[dict[str, Any]]:
-        """The lines that hold a verified plan."""
-        return [line for line in self.lines if line["found"]]
-
-    @property
-    def changed(self) -> list[str]:
-        """The features that at least one plan changes."""
-        return [name for name in self.now if any(_differs(plan[name], self.now[name]) for plan in self.plans)]
-
-
-def by_person(
-    lines: Sequence[dict[str, Any]], queries: Sequence[dict[str, Any]], features: Sequence[str]
-) -> list[Person]:
-    """Group the lines of ``answer.table`` by the person they answer."""
+def people(
+    answer: "Answer", queries: "pa.Table", features: tuple[str, ...], most: int, name: Callable[[int], str]
+) -> "list[Person]":
+    """Return the first people with their plans; ``name`` turns a position in the query into a name."""
+    own = {column: answer.arrow[answer.prefix + column] for column in ("row", "found")}
+    rows, found = own["row"].to_pylist(), own["found"].to_pylist()
+    groups = groupby(range(len(rows)), key=lambda line: int(rows[line]))
     return [
-        Person(row, {name: queries[row][name] for name in features}, list(group))
-        for row, group in groupby(lines, key=lambda line: int(line["row"]))
+        _person(answer, queries, features, name(row), row, [(line, found[line]) for line in lines])
+        for row, lines in islice(groups, most)
     ]
 
 
-def block(person: Person, wanted: str) -> "RenderableType":
-    """Return what to print for one person; ``wanted`` says what a plan leads to."""
+def _person(
+    answer: "Answer",
+    queries: "pa.Table",
+    features: tuple[str, ...],
+    name: str,
+    row: int,
+    lines: list[tuple[int, bool]],
+) -> "Person":
+    from gpae.report.demo_view import Person
+
+    first = lines[0][0]
+    return Person(
+        name=name,
+        facts={feature: _text(queries[feature][row].as_py()) for feature in features},
+        status=answer.arrow[answer.prefix + "status"][first].as_py(),
+        reason=answer.arrow[answer.prefix + "reason"][first].as_py(),
+        plans=tuple(answer.view(line) for line, found in lines if found),
+    )
+
+
+def _text(cell: Any) -> str:
+    return "missing" if cell is None else str(cell)
+
+
+def block(person: "Person") -> "RenderableType":
+    """Return what to print for one person."""
     from rich.console import Group
     from rich.text import Text
 
-    head = Text.assemble((f"person {person.row}", "bold"), f"  {_outcome(person, wanted)}")
-    return Group(head, _plans(person)) if person.plans else Group(head, "")
+    from gpae.plots.numbers import percent
+
+    if not person.plans:
+        said = f"  {person.status.replace('_', ' ')}: {person.reason}\n"
+        return Text.assemble((person.name, "bold"), said)
+    plan = person.plans[0]
+    said = f"  probability of {plan.outcome} now {percent(plan.probability_before)}"
+    return Group(Text.assemble((person.name, "bold"), said), _plans(person))
 
 
-def _outcome(person: Person, wanted: str) -> str:
-    first = person.lines[0]
-    if person.plans:
-        count = len(person.plans)
-        return f"{count} plan{'s' if count > 1 else ''} to {wanted}"
-    reason = f": {first['reason']}" if first["reason"] else ""
-    return f"{str(first['status']).replace('_', ' ')}{reason}"
-
-
-def _plans(person: Person) -> "Table":
+def _plans(person: "Person") -> "Table":
+    """Return the features that some plan changes, now and in each plan."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
+    from gpae.plots.numbers import percent
+
+    several = len(person.plans) > 1
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("feature", no_wrap=True)
+    table.add_column("feature")
     table.add_column("now")
-    for number, _ in enumerate(person.plans, start=1):
-        table.add_column("plan" if len(person.plans) == 1 else f"plan {number}", style="bold")
-    for name in person.changed:
-        cells = [_cell(plan[name], person.now[name]) for plan in person.plans]
-        table.add_row(name, plain_number(person.now[name]), *cells)
+    for number in range(1, len(person.plans) + 1):
+        table.add_column(f"plan {number}" if several else "plan")
+    after = [{change.name: change.texts[1] for change in plan.changes} for plan in person.plans]
+    before = {change.name: change.texts[0] for plan in person.plans for change in plan.changes}
+    for feature in (name for name in person.facts if name in before):
+        cells = [Text(plan.get(feature, _UNCHANGED), style="bold") for plan in after]
+        table.add_row(Text(feature), Text(before[feature]), *cells)
     table.add_section()
-    table.add_row("probability", "", *(f"{plan['probability']:.3f}" for plan in person.plans), style="dim")
-    table.add_row("plausibility", "", *(_percentile(plan) for plan in person.plans), style="dim")
+    odds, plausible = zip(*((p.probability_after, p.plausibility) for p in person.plans), strict=True)
+    table.add_row("probability", percent(person.plans[0].probability_before), *map(percent, odds))
+    table.add_row("plausibility", "", *("-" if p is None else percent(p / 100) for p in plausible))
     return table
 
 
-def _cell(value: Any, now: Any) -> str:
-    return plain_number(value) if _differs(value, now) else _UNCHANGED
+def counts(summary: dict[str, int]) -> str:
+    """Return the counts by status in words.
 
-
-def _differs(value: Any, now: Any) -> bool:
-    return plain_number(value) != plain_number(now)
-
-
-def _percentile(plan: dict[str, Any]) -> str:
-    value = plan["plausibility"]
-    return "-" if value is None or value != value else f"{value:.0f} of 100"
+    Examples
+    --------
+    >>> counts({"already_favourable": 1, "found": 4})
+    '1 already favourable, 4 found'
+    """
+    return ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in summary.items())

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["doctor"]
 
 PACKAGES = (
-    "gpae",
     "torch",
     "numpy",
     "scipy",
@@ -31,7 +30,7 @@ PACKAGES = (
     "typer",
     "rich",
 )
-SMALL = {"n_features": 100, "density_features": 50, "max_epochs": 5}
+SMALL: dict[str, Any] = {"n_features": 100, "density_features": 50, "max_epochs": 5, "beta": 0.1}
 """Hyper-parameters that make the self-test a matter of seconds."""
 
 
@@ -55,9 +54,10 @@ def doctor(as_json: Json = False) -> None:
 def _versions() -> dict[str, str]:
     import platform
 
-    return {"python": platform.python_version(), "system": platform.platform()} | {
-        name: _version(name) for name in PACKAGES
-    }
+    from gpae import __version__
+
+    own = {"gpae": __version__, "python": platform.python_version(), "system": platform.platform()}
+    return own | {name: _version(name) for name in PACKAGES}
 
 
 def _version(package: str) -> str:
@@ -137,7 +137,7 @@ def _shown(findings: dict[str, Any]) -> "RenderableType":
     data = ", ".join(f"{name} ({place})" for name, place in findings["data"].items())
     return grid(
         [
-            ("versions", "\n".join(f"{name} {number}" for name, number in versions.items())),
+            ("versions", ", ".join(f"{name} {number}" for name, number in versions.items())),
             ("devices", f"CPU with {devices['cpu_threads']} threads; CUDA: {', '.join(devices['cuda']) or 'none'}"),
             ("data sets", data),
             ("cache", f"{disk['cache']} ({disk['free_gb']} GB free)"),

@@ -5,33 +5,42 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from gpae.cli.options import Immutable, Json, Seed, TableFile, parse_settings
+from gpae.cli.options import Immutable, Json, Seed, TableFile
 from gpae.cli.output import check_place, written_whole
-from gpae.cli.terminal import print_json, progress, results
+from gpae.cli.quality import quality
+from gpae.cli.settings import check_settings, parse_settings
+from gpae.cli.terminal import print_json, progress
 from gpae.errors import InputError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from gpae.table.schema import Schema
     from gpae.tabular import TabularExplainer
 
 __all__ = ["fit"]
 
-Text = Annotated[str | None, typer.Option(metavar="VALUE")]
-
 
 def fit(
     table: TableFile,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save the model.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The label column.")] = None,
     favourable: Annotated[
         str | None, typer.Option(metavar="VALUE", help="The value of the label that a person wants.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to save the model.")
     ] = None,
     immutable: Immutable = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="A column that is no feature; repeatable.")
     ] = None,
-    schema: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What the columns mean (.yaml, .json).")
+    schema_file: Annotated[
+        Path | None,
+        typer.Option("--schema", metavar="FILE", help="What the columns mean (.yaml, .json); else inferred."),
+    ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE", help="Rows to choose and stop by; else a tenth of the training table."),
     ] = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="The method that searches plans.")] = "gpae",
     settings: Annotated[
@@ -42,39 +51,37 @@ def fit(
         Literal["minmax", "robust", "quantile"], typer.Option(help="How numbers are scaled.")
     ] = "minmax",
     seed: Seed = 0,
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", help="In front of the answer's own columns, if a feature has one's name.")
+    ] = "",
     show_schema: Annotated[
         bool, typer.Option("--show-schema", help="Show what the columns are taken for, and stop.")
     ] = False,
     save_schema: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write that down, to edit and pass as --schema.")
+        Path | None, typer.Option(metavar="FILE", help="Write that down (.yaml, .json), to edit it for --schema.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a table and save it.
 
-    The schema (what each column means, its range, and whether it may change) is read off the table and shown;
-    look at it, and correct it with --immutable, --drop or --save-schema and --schema.
+    What each column means, its range and whether it may change is read off the table and shown. Correct it with
+    --immutable and --drop, or write it down with --save-schema, edit it, and pass it as --schema.
     """
     from gpae.table.frames import read_table
 
-    hyper_parameters = parse_settings(settings or ())
     _check_output(output, needed=not show_schema)
+    hyper_parameters = parse_settings(settings or ())
     people = read_table(table)
-    meaning = _schema(people, schema, label, favourable, immutable or [], drop or [])
-    if save_schema is not None:
-        with written_whole(save_schema) as temporary:
-            meaning.save(temporary)
-    if not as_json:
-        typer.echo(meaning.describe())
-    if show_schema or output is None:
-        if as_json:
-            print_json({"schema": meaning.to_dict()})
+    schema = _schema(people, schema_file, label, favourable, immutable or [], drop or [])
+    held_out = None if validation is None else read_table(validation)
+    explainer = _explainer(schema, hyper_parameters, method=method, scaling=scaling, seed=seed, prefix=prefix)
+    _show(schema, save_schema, as_json=as_json and show_schema, quiet=as_json)
+    if output is None or show_schema:
         return
-    explainer = _explainer(meaning, method, scaling, seed, hyper_parameters)
     with progress():
-        explainer.fit(people)
+        explainer.fit(people, validation=held_out)
     explainer.save(output)
-    _tell(_summary(explainer, output, people.num_rows), as_json)
+    _tell(_summary(explainer, output, people, held_out), as_json)
 
 
 def _check_output(output: Path | None, *, needed: bool) -> None:
@@ -95,48 +102,78 @@ def _schema(
     """Return the schema of the file, or else of the table."""
     from gpae.table.schema import Schema
 
-    if file is None:
-        if label is None or favourable is None:
-            raise InputError("--label COLUMN and --favourable VALUE are needed (or --schema FILE)")
-        return Schema.infer(people, label=label, favourable=favourable, immutable=immutable, drop=drop)
-    schema = Schema.load(file).with_fixed(immutable)
-    for option, given, held in (
-        ("--label", label, schema.label),
-        ("--favourable", favourable, schema.favourable),
-    ):
-        if given is not None and given != str(held):
-            raise InputError(f"{option} {given!r} contradicts the schema file, which has {held!r}")
+    if file is not None:
+        return _from_file(Schema.load(file), label, favourable, drop).with_fixed(immutable)
+    if label is None or favourable is None:
+        raise InputError("--label COLUMN and --favourable VALUE are needed (or --schema FILE)")
+    return Schema.infer(people, label=label, favourable=favourable, immutable=immutable, drop=drop)
+
+
+def _from_file(schema: "Schema", label: str | None, favourable: str | None, drop: list[str]) -> "Schema":
+    """Refuse options that contradict the file, instead of letting one of the two win silently."""
+    if label not in (None, schema.label):
+        raise InputError(f"--label {label!r} contradicts the schema file, whose label is {schema.label!r}")
+    if favourable not in (None, str(schema.favourable)):
+        raise InputError(f"--favourable {favourable!r} contradicts the schema file, which has {schema.favourable!r}")
     if drop:
-        raise InputError("--drop and --schema exclude each other: only columns in the schema are used")
+        raise InputError("--drop has no use beside --schema: only the columns in the schema are features")
     return schema
 
 
-def _explainer(
-    schema: "Schema", method: str, scaling: "ScalingName", seed: int, hyper_parameters: dict[str, Any]
-) -> "TabularExplainer":
+def _explainer(schema: "Schema", hyper_parameters: dict[str, Any], **options: Any) -> "TabularExplainer":
+    from gpae.explainers import EXPLAINERS
+    from gpae.models.gp_autoencoder import GPAEClassifier
     from gpae.tabular import TabularExplainer
 
     try:
-        return TabularExplainer(
-            label=schema.label,
-            favourable=schema.favourable,
-            method=method,
-            schema=schema,
-            scaling=scaling,
-            seed=seed,
-            **hyper_parameters,
+        explainer = TabularExplainer(
+            label=schema.label, favourable=schema.favourable, schema=schema, **options, **hyper_parameters
         )
-    except TypeError as error:  # a name the method does not know; for Python that is a wrong keyword
+    except TypeError as error:  # a name that the method does not know, which for Python is a wrong keyword
         raise InputError(f"--set: {error}") from error
+    check_settings(hyper_parameters, EXPLAINERS[explainer.method], GPAEClassifier)
+    return explainer
 
 
-def _summary(explainer: "TabularExplainer", output: Path, rows: int) -> dict[str, Any]:
+def _show(schema: "Schema", file: Path | None, *, as_json: bool, quiet: bool) -> None:
+    if file is not None:
+        with written_whole(file) as temporary:
+            schema.save(temporary)
+    if as_json:
+        print_json({"schema": schema.to_dict()})
+    elif not quiet:
+        typer.echo(f"{schema.describe()}\n")
+
+
+def _summary(
+    explainer: "TabularExplainer", output: Path, people: "pa.Table", held_out: "pa.Table | None"
+) -> dict[str, Any]:
     schema = explainer.schema_
+    measured = None if held_out is None else quality(explainer, held_out)
     return {
         "model": str(output),
         "method": explainer.method,
-        "rows": rows,
+        "rows": people.num_rows,
         "features": len(schema.names),
-        "label": schema.label,
-        "favourable": schema.favourable,
+        "fixed": [feature.name for feature in schema.features if feature.change == "fixed"],
+        "validation_accuracy": measured and measured.accuracy,
+        "validation_auc": measured and measured.auc,
+        "beta": getattr(explainer.method_, "beta_", None),  # of methods that weigh a density
+        "schema": schema.to_dict(),
     }
+
+
+def _tell(summary: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(summary)
+        return
+    fixed = ", ".join(summary["fixed"]) or "none"
+    lines = [f"{summary['method']} fitted to {summary['rows']:,} rows, {summary['features']} features (fixed: {fixed})"]
+    if summary["validation_accuracy"] is not None:
+        auc = summary["validation_auc"]
+        area = "" if auc is None else f", AUC {auc:.3f}"
+        lines.append(f"validation accuracy {summary['validation_accuracy']:.3f}{area}")
+    if summary["beta"] is not None:
+        lines.append(f"weight of the density (beta) {summary['beta']:g}")
+    lines.append(f"saved to {summary['model']}")
+    typer.echo("\n".join(lines))

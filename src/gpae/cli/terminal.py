@@ -1,6 +1,7 @@
 """What commands print: results on stdout, progress on stderr, colours only on a terminal."""
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
-__all__ = ["grid", "note", "plain_number", "print_json", "progress", "results"]
+__all__ = ["grid", "note", "print_json", "progress", "results"]
 
 _PIPE_WIDTH = 100
 
@@ -23,9 +24,8 @@ def results() -> "Console":
     """Return where results go: as wide as the terminal, and 100 columns in a file or a pipe."""
     from rich.console import Console
 
-    return Console(
-        width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False, markup=False, emoji=False
-    )
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 def note(message: str) -> None:
@@ -34,7 +34,7 @@ def note(message: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON, one that any reader of JSON accepts: no NaN, no infinity."""
+    """Print a value as JSON that any reader accepts: no NaN, no infinity."""
     typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str, allow_nan=False))
 
 
@@ -43,13 +43,13 @@ def _finite(value: Any) -> Any:
         return {str(key): _finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(entry) for entry in value]
-    if isinstance(value, float) and value - value != 0:
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
 
 def grid(rows: "list[tuple[str, RenderableType]]") -> "RenderableType":
-    """Return two columns: a name and what is to say about it."""
+    """Return two columns: a name and what there is to say about it."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
@@ -58,21 +58,6 @@ def grid(rows: "list[tuple[str, RenderableType]]") -> "RenderableType":
     for name, value in rows:
         table.add_row(name, value)
     return table
-
-
-def plain_number(value: Any) -> str:
-    """Return a cell of a table as a person would write it.
-
-    Examples
-    --------
-    >>> plain_number(40), plain_number(0.1 + 0.2), plain_number(12345.0), plain_number(None)
-    ('40', '0.3', '12345', 'missing')
-    """
-    if value is None or value != value:
-        return "missing"
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    return str(value)
 
 
 @contextmanager

@@ -169,7 +169,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
     def _tensors(self, X: NDArray[Any], codes: NDArray[Any], weights: NDArray[Any]) -> Rows:
         device, kind = self.torch_device(), torch.float32
         return Rows(
-            torch.as_tensor(X, dtype=kind, device=device),
+            torch.tensor(X, dtype=kind, device=device),
             torch.as_tensor(codes, dtype=kind, device=device),
             torch.as_tensor(weights[codes], dtype=kind, device=device),
         )
@@ -239,7 +239,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
     def _latents(self, X: NDArray[Any]) -> Tensor:
         """Latents in float64 on the CPU, in tiles: the value of a row does not depend on its neighbours."""
         check_is_fitted(self, "model_")
-        (latents,) = in_tiles(lambda x: (encode(self.model_, x),), (torch.as_tensor(X, dtype=torch.float64),))
+        (latents,) = in_tiles(lambda x: (encode(self.model_, x),), (torch.tensor(X, dtype=torch.float64),))
         return latents
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -248,7 +248,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         X = validate_data(self, X, dtype=np.float64, reset=False)
         (g,) = in_tiles(
             lambda x: (logit(self.model_, encode(self.model_, x)),),
-            (torch.as_tensor(X, dtype=torch.float64),),
+            (torch.tensor(X, dtype=torch.float64),),
         )
         return np.asarray(g.numpy())
 
@@ -260,7 +260,8 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class on whose side of g = 0 each row lies."""
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+        favourable = self.decision_function(X) > 0
+        return np.asarray(self.classes_[favourable.astype(int)])
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Encode: the latents, one row a row."""

@@ -112,7 +112,7 @@ def _on_grid(plane: LatentPlane, points: Points, tilt: Tilt) -> PlaneDensity:
     """Evaluate the density where the middle 99.5 % of the points lie, with a margin, and at the boundary."""
     low, high = np.quantile(points, 0.0025, axis=0), np.quantile(points, 0.9975, axis=0)
     low[0], high[0] = min(low[0], 0.0), max(high[0], 0.0)
-    margin = 0.12 * (high - low) + 1e-9
+    margin = np.where(high > low, 0.12 * (high - low), 0.5)
     x, y = np.linspace(low - margin, high + margin, _GRID).T
     grid = np.stack(np.meshgrid(x, y), 2).reshape(-1, 2)
     lifted = torch.as_tensor(plane.lift(grid), dtype=tilt.mean.dtype, device=tilt.mean.device)

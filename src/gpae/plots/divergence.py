@@ -71,8 +71,7 @@ def latents_by_beta(
     from matplotlib.figure import Figure
 
     picked = _spaced(choice, panels)
-    found = [at_beta[np.isfinite(at_beta).all(1)] for at_beta in choice.latents[picked]]
-    drawn = [plane.project(answers) for answers in found]
+    drawn = [plane.project(at_beta[np.isfinite(at_beta).all(1)]) for at_beta in choice.latents[picked]]
     target = plane.project(latents[favourable])[:: max(1, int(favourable.sum()) // _MOST_POINTS)]
     figure = Figure(figsize=(max(2.45 * len(picked), 5.0), 3.7), layout="constrained")
     row = figure.subplots(1, len(picked), sharex=True, sharey=True, squeeze=False)[0]
@@ -83,7 +82,7 @@ def latents_by_beta(
         axes.set_title(f"β = {number(choice.grid[index])}{chosen}", fontsize=TEXT, color=INK, loc="left")
     _pile_up(list(row), [answers[:, 1] for answers in drawn])
     row[0].set_ylabel("along the boundary (latent units)", fontsize=SMALL, color=INK)
-    title = _tightening(choice, picked, found, plane)
+    title = _tightening(choice, picked, plane)
     figure.suptitle(title, fontsize=TITLE, fontweight="bold", color=INK, x=0.01, ha="left")
     _legend(figure)
     return figure
@@ -120,9 +119,10 @@ def _pile_up(row: list["Axes"], heights: list[Points]) -> None:
 def _frame(axes: "Axes", clouds: list[Points]) -> None:
     """Show the middle 99 % of the target and every counterfactual, with room left of the boundary."""
     target, *answers = clouds
-    corners = np.concatenate([np.quantile(target, [0.005, 0.995], axis=0), *answers, np.zeros((1, 2))])
+    middle = np.quantile(target, [0.005, 0.995], axis=0) if len(target) else target
+    corners = np.concatenate([middle, *answers, np.zeros((1, 2))])
     low, high = corners.min(0), corners.max(0)
-    margin = 0.06 * (high - low) + 1e-9
+    margin = np.where(high > low, 0.06 * (high - low), 0.5)
     left = min(low[0] - margin[0], -0.3 * high[0])
     axes.set(xlim=(left, high[0] + margin[0]), ylim=(low[1] - margin[1], high[1] + margin[1]))
 
@@ -144,14 +144,19 @@ def _legend(figure: "Figure") -> None:
     )  # fmt: skip
 
 
-def _tightening(choice: DensityWeight, picked: list[int], found: list[Points], plane: LatentPlane) -> str:
-    """Say how far apart the counterfactuals lie along the boundary at the first and the last beta drawn."""
-    if min(len(found[0]), len(found[-1])) < 2 or len(found) < 2:
+def _tightening(choice: DensityWeight, picked: list[int], plane: LatentPlane) -> str:
+    """Say how far apart the counterfactuals lie along the boundary at the first and the last beta drawn.
+
+    Only rows with an answer at both are compared: the others would change the spread by coming and going.
+    """
+    ends = choice.latents[[picked[0], picked[-1]]]
+    start, end = ends[:, np.isfinite(ends).all((0, 2))]
+    if len(start) < 2 or len(picked) < 2:
         return "Counterfactuals in the latent plane"
-    first, last = plane.spread_along_boundary(found[0]), plane.spread_along_boundary(found[-1])
+    first, last = plane.spread_along_boundary(start), plane.spread_along_boundary(end)
     betas = f"β = {number(choice.grid[picked[0]])} to {number(choice.grid[picked[-1]])}"
-    if abs(last - first) < 0.05 * first:
-        return f"From {betas} the counterfactuals' spread along the boundary stays at {number(first, 2)}"
+    if abs(last - first) <= 0.05 * first:
+        return f"From {betas} the spread along the boundary stays at {number(first, 2)}"
     verb = "shrinks" if last < first else "grows"
     return f"From {betas} the spread along the boundary {verb} from {number(first, 2)} to {number(last, 2)}"
 

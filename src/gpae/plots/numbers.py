@@ -26,9 +26,9 @@ def number(value: float, digits: int = 4, decimals: int | None = None) -> str:
 
 def pair(before: float, after: float, decimals: int | None = None) -> tuple[str, str]:
     """Return two numbers with as many digits as it takes to tell them apart."""
-    if decimals is not None and (before == after or number(before, 4, decimals) != number(after, 4, decimals)):
-        return number(before, 4, decimals), number(after, 4, decimals)
-    for digits in range(4, 17):
+    if decimals is not None and (before == after or number(before, 6, decimals) != number(after, 6, decimals)):
+        return number(before, 6, decimals), number(after, 6, decimals)
+    for digits in range(6, 17):
         texts = number(before, digits), number(after, digits)
         if texts[0] != texts[1]:
             break

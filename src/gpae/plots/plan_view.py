@@ -16,7 +16,7 @@ MISSING = "missing"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberChange:
-    """A numeric feature that the plan changes, in the user's units; None where the value is missing."""
+    """A numeric feature that the plan changes, in the user's units; None or NaN where it is missing."""
 
     name: str
     before: float | None
@@ -26,6 +26,12 @@ class NumberChange:
     decimals: int | None = None
     """Decimal places to print; None: as many as it takes."""
 
+    def __post_init__(self) -> None:
+        for end in ("before", "after"):
+            value = getattr(self, end)
+            if value is not None and np.isnan(value):
+                object.__setattr__(self, end, None)
+
     @property
     def texts(self) -> tuple[str, str]:
         """Return both values as printed."""
@@ -34,7 +40,7 @@ class NumberChange:
         return self._text(self.before), self._text(self.after)
 
     def _text(self, value: float | None) -> str:
-        return MISSING if value is None else number(value, decimals=self.decimals)
+        return MISSING if value is None else number(value, 6, self.decimals)
 
     @property
     def sentence(self) -> str:

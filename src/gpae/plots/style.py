@@ -22,9 +22,9 @@ __all__ = [
     "to_svg",
 ]
 
-REFUSED = "#d55e00"
+REFUSED = "#bf5000"
 FAVOURABLE = "#0072b2"
-"""Vermilion and blue of Okabe and Ito, which every kind of colour vision tells apart."""
+"""Vermilion and blue of Okabe and Ito, which every kind of colour vision tells apart; dark enough for text."""
 
 INK = "#1f2933"
 GREY = "#5f6b7a"

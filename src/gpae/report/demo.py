@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from gpae.models.density_weight import DensityWeight
 from gpae.plots.density import latent_density
 from gpae.plots.divergence import divergence_curve, finding, latents_by_beta
 from gpae.plots.latent_plane import latent_plane
@@ -32,7 +33,7 @@ def demo_report(report: DemoReport) -> str:
         [
             _section("people", people),
             _section("trust", _trust(report)),
-            _section("latents", _latents(report)) if report.cloud and report.cloud.latents.shape[1] > 1 else Html(""),
+            _section("latents", _latents(report.cloud, report.choice)),
             _section("schema", element("div", schema_table(report.schema), class_="card")),
         ]
     )
@@ -45,17 +46,19 @@ def _outcome(report: DemoReport) -> str:
 
 
 def _section(anchor: str, content: Html) -> Html:
+    if not content:
+        return Html("")
     return element("section", join([heading(2, SECTIONS[anchor], anchor), content]))
 
 
 def _header(report: DemoReport, title: str) -> Html:
-    found = report.statuses.get("found", 0)
+    helped = sum(bool(person.plans) for person in report.people)
     words = (
         f"A model fitted to {report.dataset} does not predict {_outcome(report)} for the people below. "
-        f"For each of them this page shows a small and plausible change, found by the {report.method} "
-        "method, after which the model would."
+        f"For each of them this page shows a small and plausible change, where the {report.method} method "
+        "found one, after which the model would."
     )
-    tiles = {"people with a plan": f"{found} of {sum(report.statuses.values())}"}
+    tiles = {"people with a plan": f"{helped} of {len(report.people)}"}
     if report.quality.accuracy is not None:
         tiles["held-out accuracy"] = f"{100 * report.quality.accuracy:.1f} %"
     if report.quality.auc is not None:
@@ -72,21 +75,19 @@ def _pairs(entries: Mapping[str, str], class_: str) -> Html:
 
 def _person(person: Person, anchor: str) -> Html:
     now = element("section", join([heading(4, "Now"), _pairs(person.facts, "facts")]))
+    alone = len(person.plans) == 1
     plans = [
-        _plan(
-            plan,
-            f"{anchor}-plan{i}",
-            "What would have to change" if len(person.plans) == 1 else f"Plan {i + 1}",
-        )
+        _plan(plan, f"{anchor}-plan{i}", "What would have to change" if alone else f"Plan {i + 1}")
         for i, plan in enumerate(person.plans)
     ]
-    if not plans:
-        meaning = STATUS_MEANINGS.get(person.status, "")
-        said = ". ".join(
-            part for part in (f"{person.status.replace('_', ' ').capitalize()}: {meaning}", person.reason) if part
-        )
-        plans = [element("section", join([heading(4, "No plan"), paragraph(said)]))]
-    return element("article", join([heading(3, person.name), now, *plans]), class_="card")
+    return element("article", join([heading(3, person.name), now, *(plans or [_no_plan(person)])]), class_="card")
+
+
+def _no_plan(person: Person) -> Html:
+    status = person.status.replace("_", " ").capitalize()
+    meaning = STATUS_MEANINGS.get(person.status)
+    said = f"{status}: {meaning}." if meaning else f"{status}."
+    return element("section", join([heading(4, "No plan"), paragraph(f"{said} {person.reason}".strip())]))
 
 
 def _plan(view: PlanView, anchor: str, title: str) -> Html:
@@ -142,17 +143,18 @@ def _trust(report: DemoReport) -> Html:
     return element("div", join(parts), class_="card")
 
 
-def _latents(report: DemoReport) -> Html:
-    cloud = report.cloud
-    assert cloud is not None
+def _latents(cloud: LatentCloud | None, choice: DensityWeight | None) -> Html:
+    """Return the pictures of the latent space; nothing where it has no plane to show."""
+    if cloud is None or cloud.latents.shape[1] < 2:
+        return Html("")
     words = (
         "The model sees each row as a few numbers, its latent. A straight boundary in that space decides; "
         "a density over it says which latents are usual."
     )
     figures = [_density(cloud)]
-    if report.choice is not None:
+    if choice is not None:
         plane = latent_plane(cloud.latents, cloud.model)
-        drawing = latents_by_beta(report.choice, cloud.latents, cloud.favourable, plane)
+        drawing = latents_by_beta(choice, cloud.latents, cloud.favourable, plane)
         alt = "Small multiples of the latent plane: counterfactuals on the boundary at several weights β"
         caption = "β weighs plausibility against the size of the change."
         figures.append(inline_figure(drawing, "betas", alt, caption))

@@ -5,10 +5,11 @@ is d x d; rows that these do not bring home go on with full Newton steps. A row'
 penalty f + nu |h| did not fall as its model predicted and lowered where it did. Rows that converged leave the batch.
 """
 
+from dataclasses import fields
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gpae.numerics.tiles import in_tiles
@@ -29,16 +30,38 @@ def solve(
     problem: Problem,
     *,
     start: Float[Tensor, "B D"] | None = None,
-    tolerance: float = 1e-4,
+    tolerance: float = 3e-4,
 ) -> Solution:
-    """Solve every row's relaxed problem from ``start`` (default: the row itself) in at most 30 iterations.
+    """Solve every row's relaxed problem from ``start`` (default: the boundary, met head-on).
 
     A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
-    the end every row is restored onto the boundary plus margin.
+    the end every row is restored onto the boundary plus margin. Rows that stall are started a second time.
     """
-    u = (problem.x if start is None else start).clamp(problem.lower, problem.upper)
+    fresh = torch.zeros_like(problem.beta, dtype=torch.int64)
+    if start is None:
+        # met head-on first, the boundary is where the answer lies: fewer rows end in a poorer minimum than from x
+        begin = restore(surface, problem, problem.x, fresh, max_steps=6, tolerance=1e-2)
+        start, fresh = begin.u, begin.iterations
+    solution = _descend(surface, problem, start, fresh, tolerance)
+    stalled = ((solution.kkt > 1e-3) | (solution.violation > 0.01 * problem.margin)).nonzero().squeeze(1)
+    if len(stalled):
+        part = problem.rows(stalled)
+        again = _descend(surface, part, part.x, solution.iterations[stalled], tolerance)
+        solution = _keep_better(problem, solution, stalled, again)
+    return solution
+
+
+def _descend(
+    surface: Surface,
+    problem: Problem,
+    start: Float[Tensor, "B D"],
+    iterations: Int[Tensor, " B"],
+    tolerance: float,
+) -> Solution:
+    """At most 30 iterations from ``start``, then onto the boundary."""
+    u = start.clamp(problem.lower, problem.upper)
     damping, penalty = torch.zeros_like(problem.beta), torch.zeros_like(problem.beta)
-    iterations = torch.zeros_like(problem.beta, dtype=torch.int64)
+    iterations = iterations.clone()
     active = torch.arange(len(u), device=u.device)
     for step, n_iterations in _BURSTS:
         if not len(active):
@@ -49,6 +72,19 @@ def solve(
         u[active], damping[active], penalty[active], iterations[active] = end
         active = active[~done]
     return restore(surface, problem, u, iterations)
+
+
+def _keep_better(problem: Problem, first: Solution, index: Int[Tensor, " n"], second: Solution) -> Solution:
+    """Per row the one on the boundary, or of two such the one of lower objective; iterations are of both."""
+    old, tolerance = first.rows(index), 0.01 * problem.margin[index]
+    on_old, on_new = old.violation <= tolerance, second.violation <= tolerance
+    take = (on_new & ~on_old) | ((on_new == on_old) & (second.objective < old.objective))
+    merged_rows = {
+        f.name: getattr(first, f.name).index_put((index[take],), getattr(second, f.name)[take])
+        for f in fields(Solution)
+    }
+    merged_rows["iterations"] = first.iterations.index_put((index,), second.iterations)
+    return Solution(**merged_rows)
 
 
 def _burst(

@@ -21,16 +21,18 @@ def restore(
     max_steps: int = 20,
     tolerance: float = 1e-9,
 ) -> Solution:
-    """Move each row onto h = 0 by Newton steps on h alone and measure what was reached."""
+    """Move each row onto h = 0 by Newton steps on h alone and measure what was reached.
+
+    ``iterations`` are those a row has behind it; its steps here are added.
+    """
     work = partial(_restore_tile, surface, max_steps, tolerance)
-    u, value, violation, kkt = in_tiles(work, (*problem.tensors(), u))
-    return Solution(u, value, violation, kkt, iterations)
+    return Solution(*in_tiles(work, (*problem.tensors(), u, iterations)))
 
 
 def _restore_tile(
     surface: Surface, max_steps: int, tolerance: float, *tensors: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    problem, u = Problem(*tensors[:6]), tensors[6]
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    problem, (u, iterations) = Problem(*tensors[:6]), tensors[6:]
     point = linearise(surface, problem, u)
     for _ in range(max_steps):
         wrong = point.h.abs() > tolerance
@@ -41,8 +43,9 @@ def _restore_tile(
         if not bool(better.any()):
             break
         point = merged(better, trial, point)
+        iterations = iterations + wrong.to(iterations.dtype)
     kkt, _ = kkt_residual(surface, problem, point)
-    return point.u, point.objective, point.h.abs(), kkt
+    return point.u, point.objective, point.h.abs(), kkt, iterations
 
 
 def _newton_on_h(surface: Surface, problem: Problem, point: Point) -> Float[Tensor, "B D"]:

@@ -23,6 +23,9 @@ from gpae.search.problem import Point, Problem, Surface, objective
 __all__ = ["Step", "full_step", "latent_step"]
 
 _ROUNDS = 12
+_LATENT_DAMPING = 4.0
+"""The damping acts on the step in feature space and, this many times the envelope's precision, on the latent step: the
+model of log p is good over a stretch of latent space, that of the encoder over one of feature space."""
 
 Step: TypeAlias = Callable[
     [Surface, Problem, Point, Float[Tensor, " B"], Float[Tensor, " B"]],
@@ -41,6 +44,7 @@ def latent_step(
     """Gauss-Newton step; the last multiplier serves only to bound the next."""
     J, g, h = point.jacobian, point.score, point.h
     N = _concave_part(surface, point.latent)
+    damped = N + _LATENT_DAMPING * damping.view(-1, 1, 1) * surface.density.precision
     theta = problem.sign.unsqueeze(1) * surface.model.theta
     beta, mu = problem.beta.unsqueeze(1), damping.unsqueeze(1)
     anchor = (problem.x + mu * point.u) / (1 + mu)
@@ -52,11 +56,11 @@ def latent_step(
         # a = J (u+ - u) = K v + offset: the held columns sit at their bounds, the free ones at the anchor
         offset = _times(J, torch.where(free, anchor, new) - point.u)
         sides = torch.stack([beta * _times(K, g) + offset, _times(K, theta)], 2)
-        solved = torch.linalg.solve(eye + beta.unsqueeze(2) * (K @ N), sides)
+        solved = torch.linalg.solve(eye + beta.unsqueeze(2) * (K @ damped), sides)
         steepness = (theta * solved[:, :, 1]).sum(1).clamp(min=1e-12)
         eta = (((theta * solved[:, :, 0]).sum(1) + h) / steepness).clamp(-cap, cap)
         a = solved[:, :, 0] - eta.unsqueeze(1) * solved[:, :, 1]
-        v = beta * (g - _times(N, a)) - eta.unsqueeze(1) * theta
+        v = beta * (g - _times(damped, a)) - eta.unsqueeze(1) * theta
         wish = anchor + _times(J.mT, v) / (1 + mu)
         new = wish.clamp(problem.lower, problem.upper)
         inside = (wish > problem.lower) & (wish < problem.upper)
@@ -80,6 +84,8 @@ def full_step(
     grad_f = point.u - problem.x - problem.beta.unsqueeze(1) * _times(point.jacobian.mT, point.score)
     grad_h = _times(point.jacobian.mT, theta)
     M = _positive(_lagrangian_hessian(surface, problem, point, eta), damping)
+    spread = point.jacobian.mT @ surface.density.precision @ point.jacobian
+    M = M + _LATENT_DAMPING * (damping * problem.beta).view(-1, 1, 1) * spread
     cap = _multiplier_cap(problem, point, grad_h, eta)
     low, high = problem.lower - point.u, problem.upper - point.u
     free, step = high > low, torch.zeros_like(point.u)
