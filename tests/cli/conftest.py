@@ -13,7 +13,6 @@ import gpae
 from gpae.cli import main
 
 SMALL = ("--set", "n_features=100", "--set", "density_features=50", "--set", "max_epochs=3", "--set", "beta=0.1")
-"""Hyper-parameters that fit in a second."""
 
 
 class Outcome:
@@ -61,11 +60,17 @@ def applicants(n: int = 300) -> pa.Table:
 
 
 @pytest.fixture(scope="session")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def table_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A training table in a file."""
     path = tmp_path_factory.mktemp("table") / "applicants.csv"
     pacsv.write_csv(applicants(), path)
     return path
+
+
+@pytest.fixture(scope="session")
+def small() -> tuple[str, ...]:
+    """Options for a model that is fitted in a second."""
+    return SMALL
 
 
 @pytest.fixture(scope="session")
@@ -78,14 +83,14 @@ def queries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def model(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(table_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that the command line fitted."""
     path = tmp_path_factory.mktemp("model") / "small.gpae"
     with pytest.raises(SystemExit) as end:
         main(
             [
                 "fit",
-                str(table),
+                str(table_file),
                 *("--label", "granted", "--favourable", "yes", "--immutable", "sex"),
                 *SMALL,
                 *("-o", str(path)),

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
     from gpae.answer import Answer
     from gpae.report.demo_view import DemoReport, LatentCloud
+    from gpae.table.schema import Schema
     from gpae.tabular import TabularExplainer
 
 __all__ = ["demo"]
 
 PLANS = 3
+ONLY_UP = ("age", "educational-num")
 _POINTS = 3000
 """Training rows whose latents are drawn."""
 
@@ -61,12 +63,25 @@ def _adult(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
     return train, validation, test
 
 
-def _fitted(train: "pa.Table", validation: "pa.Table", seed: int) -> "TabularExplainer":
+def _schema(train: "pa.Table") -> "Schema":
+    """Return what the table says, and what everybody knows: nobody grows younger or unlearns a degree."""
     from gpae.datasets import load
-    from gpae.tabular import TabularExplainer
+    from gpae.table.schema import Change, Schema
 
     adult = load("adult")
-    explainer = TabularExplainer(label=adult.label, favourable=adult.favourable, immutable=adult.masked, seed=seed)
+    schema = Schema.infer(train, label=adult.label, favourable=adult.favourable, immutable=adult.masked)
+    features = tuple(
+        feature.model_copy(update={"change": Change.up}) if feature.name in ONLY_UP else feature
+        for feature in schema.features
+    )
+    return schema.model_copy(update={"features": features})
+
+
+def _fitted(train: "pa.Table", validation: "pa.Table", seed: int) -> "TabularExplainer":
+    from gpae.tabular import TabularExplainer
+
+    schema = _schema(train)
+    explainer = TabularExplainer(label=schema.label, favourable=schema.favourable, schema=schema, seed=seed)
     return explainer.fit(train, validation=validation)
 
 
@@ -110,14 +125,15 @@ def _name(row: int) -> str:
 
 
 def _cloud(explainer: "TabularExplainer", train: "pa.Table") -> "LatentCloud | None":
-    """Return the latents of some training rows (which come shuffled), coloured by the model's decision."""
+    """Return the latents of training rows from all over the table, coloured by the model's decision."""
     from gpae.models.gp_autoencoder import GPAEClassifier
     from gpae.report.demo_view import LatentCloud
 
     model = explainer.method_.classifier_
     if not isinstance(model, GPAEClassifier):
         return None
-    rows = explainer.codec_.encode(train.slice(0, _POINTS)).rows
+    every = max(train.num_rows // _POINTS, 1)
+    rows = explainer.codec_.encode(train.take(list(range(0, train.num_rows, every)))).rows
     return LatentCloud(model.transform(rows), model.decision_function(rows) > 0, model.model_, model.density_)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
+from gpae.numerics.aligned import product
 from gpae.numerics.fourier import FourierMap, features, slopes
 
 __all__ = ["AutoEncoder", "decode", "encode", "encode_with_jacobian", "logit"]
@@ -30,12 +31,12 @@ class AutoEncoder:
 
 def encode(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, "B d"]:
     """lambda = W_e' phi_e(x)."""
-    return features(model.encoder, x) @ model.encoder_weights
+    return product(features(model.encoder, x), model.encoder_weights)
 
 
 def decode(model: AutoEncoder, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B D"]:
     """x^ = W_d' phi_d(lambda)."""
-    return features(model.decoder, latent) @ model.decoder_weights
+    return product(features(model.decoder, latent), model.decoder_weights)
 
 
 def logit(model: AutoEncoder, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]:
@@ -52,5 +53,5 @@ def encode_with_jacobian(
     """
     slope = slopes(model.encoder, x)
     weighted = slope.unsqueeze(1) * model.encoder_weights.T
-    jacobian = (weighted.flatten(0, 1) @ model.encoder.frequencies).unflatten(0, weighted.shape[:2])
+    jacobian = product(weighted.flatten(0, 1), model.encoder.frequencies).unflatten(0, weighted.shape[:2])
     return encode(model, x), jacobian

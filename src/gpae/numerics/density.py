@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gpae.numerics.fourier import FourierMap, Scheme, draw_map, features, median_length_scale
+from gpae.numerics.aligned import product
+from gpae.numerics.fourier import FourierMap, Scheme, draw_map, features, median_length_scale, slopes
 
 _CENTRES = 1000
 _MAX_ROUNDS = 6
@@ -55,16 +56,15 @@ def log_density(tilt: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]
 
 def score(tilt: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B d"]:
     """grad_l log p(l) (E10: the term in mu has factor one)."""
-    phase = torch.addmm(tilt.fmap.phases, latent, tilt.fmap.frequencies.T)
-    pull = (phase.sin_() * tilt.weights) @ tilt.fmap.frequencies
-    return -tilt.fmap.amplitude * pull - (latent - tilt.mean) @ tilt.precision
+    pull = product(slopes(tilt.fmap, latent) * tilt.weights, tilt.fmap.frequencies)
+    return pull - (latent - tilt.mean) @ tilt.precision
 
 
 def curvature(tilt: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B d d"]:
     """Hessian of log p at each latent."""
     d = latent.shape[1]
     outer = (tilt.fmap.frequencies.unsqueeze(2) * tilt.fmap.frequencies.unsqueeze(1)).flatten(1)
-    return -((features(tilt.fmap, latent) * tilt.weights) @ outer).unflatten(1, (d, d)) - tilt.precision
+    return -product(features(tilt.fmap, latent) * tilt.weights, outer).unflatten(1, (d, d)) - tilt.precision
 
 
 def fit_tilt(

@@ -11,7 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["FourierMap", "Scheme", "draw_map", "features", "median_length_scale", "slopes"]
+from gpae.numerics.aligned import product
+
+__all__ = ["FourierMap", "Scheme", "draw_map", "features", "median_length_scale", "phase", "slopes"]
 
 Scheme = Literal["random", "sobol"]
 
@@ -53,14 +55,19 @@ def draw_map(
     return FourierMap(z / length_scale, phases)
 
 
+def phase(fmap: FourierMap, x: Float[Tensor, "B D"]) -> Float[Tensor, "B S"]:
+    """Zx + c."""
+    return product(x, fmap.frequencies.T) + fmap.phases
+
+
 def features(fmap: FourierMap, x: Float[Tensor, "B D"]) -> Float[Tensor, "B S"]:
     """phi(x)."""
-    return torch.addmm(fmap.phases, x, fmap.frequencies.T).cos_().mul_(fmap.amplitude)
+    return phase(fmap, x).cos_().mul_(fmap.amplitude)
 
 
 def slopes(fmap: FourierMap, x: Float[Tensor, "B D"]) -> Float[Tensor, "B S"]:
     """phi'(Zx + c): the derivative of each feature with respect to its own argument."""
-    return torch.addmm(fmap.phases, x, fmap.frequencies.T).sin_().mul_(-fmap.amplitude)
+    return phase(fmap, x).sin_().mul_(-fmap.amplitude)
 
 
 def median_length_scale(x: Float[Tensor, "B D"], generator: torch.Generator, sample: int = 1000) -> float:

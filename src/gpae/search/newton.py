@@ -11,9 +11,10 @@ from functools import partial
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from gpae.numerics.tiles import in_tiles
-from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged
+from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged, widened
 from gpae.search.restoration import restore
 from gpae.search.steps import Step, full_step, latent_step
 
@@ -37,18 +38,22 @@ def solve(
     A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
     the end every row is restored onto the boundary plus margin. Rows that stall are started a second time.
     """
+    n_columns = problem.x.shape[1]
+    surface, problem = widened(surface, problem)
     fresh = torch.zeros_like(problem.beta, dtype=torch.int64)
     if start is None:
         # met head-on first, the boundary is where the answer lies: fewer rows end in a poorer minimum than from x
         begin = restore(surface, problem, problem.x, fresh, max_steps=6, tolerance=1e-2)
         start, fresh = begin.u, begin.iterations
+    else:
+        start = pad(start, (0, problem.x.shape[1] - n_columns))
     solution = _descend(surface, problem, start, fresh, tolerance)
     stalled = ((solution.kkt > 1e-3) | (solution.violation > 0.01 * problem.margin)).nonzero().squeeze(1)
     if len(stalled):
         part = problem.rows(stalled)
         again = _descend(surface, part, part.x, solution.iterations[stalled], tolerance)
         solution = _keep_better(problem, solution, stalled, again)
-    return solution
+    return solution.cropped(n_columns)
 
 
 def _descend(

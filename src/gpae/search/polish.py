@@ -14,10 +14,11 @@ import torch
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import pad
 
 from gpae.numerics.tiles import in_tiles
 from gpae.search import newton
-from gpae.search.problem import Problem, Surface, linearise, objective
+from gpae.search.problem import Problem, Surface, linearise, objective, widened
 from gpae.table.layout import Layout
 
 __all__ = ["Polished", "polish"]
@@ -210,8 +211,11 @@ def _moves(problem: Problem, layout: Layout, u: Tensor) -> tuple[Array, _Moves]:
 
 def _gradients(surface: Surface, problem: Problem, u: Tensor) -> tuple[Array, Array]:
     """Gradients of the objective and of h."""
+    n_columns = u.shape[1]
+    surface, problem = widened(surface, problem)
+    u = pad(u, (0, problem.x.shape[1] - n_columns))
     grad_f, grad_h = in_tiles(partial(_gradient_tile, surface), (*problem.tensors(), u))
-    return grad_f.numpy(), grad_h.numpy()
+    return grad_f[:, :n_columns].numpy(), grad_h[:, :n_columns].numpy()
 
 
 def _gradient_tile(surface: Surface, *tensors: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,19 +7,22 @@ for each row x, with s = +1 or -1 the side of the target class, m > 0 the margin
 classifier's logit. Immutable columns have lower = upper = x, so a mask is a box like any other.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
+from gpae.numerics.aligned import width
 from gpae.numerics.autoencoder import AutoEncoder, encode, encode_with_jacobian, logit
 from gpae.numerics.density import Tilt, log_density, score
+from gpae.numerics.fourier import FourierMap
 
 _AT_BOUND = 1e-6
 """A column this near to its bound is held there; the residual still counts the gap itself."""
 
-__all__ = ["Point", "Problem", "Solution", "Surface", "kkt_residual", "linearise", "merged", "objective"]
+__all__ = ["Point", "Problem", "Solution", "Surface", "kkt_residual", "linearise", "merged", "objective", "widened"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +63,10 @@ class Solution:
     kkt: Float[Tensor, " B"]
     iterations: Int[Tensor, " B"]
 
+    def cropped(self, n_columns: int) -> "Solution":
+        """Without the columns that :func:`widened` added."""
+        return replace(self, u=self.u[:, :n_columns])
+
     def rows(self, index: Int[Tensor, " n"]) -> "Solution":
         """The entries of some of the rows."""
         return Solution(*(getattr(self, f.name)[index] for f in fields(self)))
@@ -75,6 +82,23 @@ class Point:
     score: Float[Tensor, "B d"]
     objective: Float[Tensor, " B"]
     h: Float[Tensor, " B"]
+
+
+def widened(surface: Surface, problem: Problem) -> tuple[Surface, Problem]:
+    """The same problem with columns of zeros up to a multiple of eight, so that every row is in step in memory.
+
+    Such a column has frequency zero and bounds of width zero: it takes part in nothing.
+    """
+    extra = width(problem.x.shape[1]) - problem.x.shape[1]
+    if extra == 0:
+        return surface, problem
+    encoder = surface.model.encoder
+    wide = FourierMap(pad(encoder.frequencies, (0, extra)), encoder.phases)
+    x, lower, upper = (pad(t, (0, extra)) for t in (problem.x, problem.lower, problem.upper))
+    return (
+        Surface(replace(surface.model, encoder=wide), surface.density),
+        Problem(x, lower, upper, problem.beta, problem.sign, problem.margin),
+    )
 
 
 def objective(

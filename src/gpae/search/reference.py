@@ -12,10 +12,11 @@ from functools import partial
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import pad
 
 from gpae.numerics.density import curvature
 from gpae.numerics.tiles import in_tiles
-from gpae.search.problem import Point, Problem, Solution, Surface, linearise
+from gpae.search.problem import Point, Problem, Solution, Surface, linearise, widened
 from gpae.search.restoration import restore
 
 __all__ = ["solve"]
@@ -31,11 +32,14 @@ def solve(
     step_eta: float = 0.25,
 ) -> Solution:
     """Run the alternating updates for a fixed number of iterations, then restore onto the boundary."""
-    u = (problem.x if start is None else start).clamp(problem.lower, problem.upper)
+    n_columns = problem.x.shape[1]
+    surface, problem = widened(surface, problem)
+    u = problem.x if start is None else pad(start, (0, problem.x.shape[1] - n_columns))
+    u = u.clamp(problem.lower, problem.upper)
     work = partial(_alternate, surface, n_iterations, step_delta, step_eta)
     (u,) = in_tiles(work, (*problem.tensors(), u))
     iterations = torch.full(problem.beta.shape, n_iterations, dtype=torch.int64, device=u.device)
-    return restore(surface, problem, u, iterations)
+    return restore(surface, problem, u, iterations).cropped(n_columns)
 
 
 def _alternate(

@@ -21,7 +21,7 @@ def restore(
     max_steps: int = 20,
     tolerance: float = 1e-9,
 ) -> Solution:
-    """Move each row onto h = 0 by Newton steps on h alone and measure what was reached.
+    """Move each row of a widened problem onto h = 0 by Newton steps on h alone and measure what was reached.
 
     ``iterations`` are those a row has behind it; its steps here are added.
     """

@@ -17,7 +17,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from gpae.numerics.aligned import eigh, product, solve
 from gpae.numerics.density import curvature
+from gpae.numerics.fourier import features
 from gpae.search.problem import Point, Problem, Surface, objective
 
 __all__ = ["Step", "full_step", "latent_step"]
@@ -56,7 +58,7 @@ def latent_step(
         # a = J (u+ - u) = K v + offset: the held columns sit at their bounds, the free ones at the anchor
         offset = _times(J, torch.where(free, anchor, new) - point.u)
         sides = torch.stack([beta * _times(K, g) + offset, _times(K, theta)], 2)
-        solved = torch.linalg.solve(eye + beta.unsqueeze(2) * (K @ damped), sides)
+        solved = solve(eye + beta.unsqueeze(2) * (K @ damped), sides)
         steepness = (theta * solved[:, :, 1]).sum(1).clamp(min=1e-12)
         eta = (((theta * solved[:, :, 0]).sum(1) + h) / steepness).clamp(-cap, cap)
         a = solved[:, :, 0] - eta.unsqueeze(1) * solved[:, :, 1]
@@ -94,7 +96,7 @@ def full_step(
         held = torch.where(free, torch.zeros_like(step), step)
         both = (free.unsqueeze(1) & free.unsqueeze(2)).to(M.dtype)
         sides = torch.stack([grad_f + _times(M, held), grad_h], 2) * free.unsqueeze(2)
-        solved = torch.linalg.solve(M * both + eye * (~free).unsqueeze(1), sides)
+        solved = solve(M * both + eye * (~free).unsqueeze(1), sides)
         steepness = (grad_h * solved[:, :, 1]).sum(1).clamp(min=1e-12)
         gap = point.h + (grad_h * held).sum(1)
         eta = ((gap - (grad_h * solved[:, :, 0]).sum(1)) / steepness).clamp(-cap, cap)
@@ -136,7 +138,7 @@ def _multiplier_cap(
 
 def _concave_part(surface: Surface, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B d d"]:
     """N >= 0: minus the Hessian of log p with its positive eigenvalues cut off."""
-    values, vectors = torch.linalg.eigh(-curvature(surface.density, latent))
+    values, vectors = eigh(-curvature(surface.density, latent))
     return (vectors * values.clamp(min=0).unsqueeze(1)) @ vectors.mT
 
 
@@ -147,11 +149,10 @@ def _lagrangian_hessian(
     encoder, W = surface.model.encoder, surface.model.encoder_weights
     beta = problem.beta.unsqueeze(1)
     pull = (eta * problem.sign).unsqueeze(1) * surface.model.theta - beta * point.score
-    phase = torch.addmm(encoder.phases, point.u, encoder.frequencies.T)
-    bend = -encoder.amplitude * phase.cos_() * (pull @ W.T)
+    bend = -features(encoder, point.u) * product(pull, W.T)
     Z = encoder.frequencies
     D = Z.shape[1]
-    encoder_part = (bend @ (Z.unsqueeze(2) * Z.unsqueeze(1)).flatten(1)).unflatten(1, (D, D))
+    encoder_part = product(bend, (Z.unsqueeze(2) * Z.unsqueeze(1)).flatten(1)).unflatten(1, (D, D))
     H = curvature(surface.density, point.latent)
     density_part = point.jacobian.mT @ H @ point.jacobian
     eye = torch.eye(D, dtype=Z.dtype, device=Z.device)
@@ -160,7 +161,7 @@ def _lagrangian_hessian(
 
 def _positive(M: Float[Tensor, "B D D"], damping: Float[Tensor, " B"]) -> Float[Tensor, "B D D"]:
     """Add the damping, and turn eigenvalues below 0.1 up: the step has to be downhill."""
-    values, vectors = torch.linalg.eigh(M)
+    values, vectors = eigh(M)
     values = values.abs().clamp(min=0.1) + damping.unsqueeze(1)
     return (vectors * values.unsqueeze(1)) @ vectors.mT
 
