@@ -2,6 +2,8 @@
 
 import os
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: tests share their cores
+
 from jaxtyping import install_import_hook
 
 # The mathematics is checked against its annotated shapes in every test. Set GPAE_NO_SHAPE_CHECKS=1 to time tests.
@@ -15,7 +17,7 @@ import pytest
 
 from gpae import TabularExplainer
 
-SMALL = {"n_features": 150, "max_epochs": 8, "density_features": 60, "latent_dim": 3}
+SMALL = {"n_features": 150, "max_epochs": 8, "density_features": 60, "density_draws": 3000, "latent_dim": 3}
 
 
 def loans(n: int = 500, seed: int = 0) -> pd.DataFrame:

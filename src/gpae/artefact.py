@@ -48,7 +48,7 @@ def flatten(value: Any, prefix: str) -> dict[str, NDArray[Any]]:
         if is_dataclass(part):
             out |= flatten(part, name)
         else:
-            out[name] = np.ascontiguousarray(part.detach().cpu().numpy())
+            out[name] = np.array(part.detach().cpu().numpy(), order="C")
     return out
 
 
@@ -74,7 +74,7 @@ def write_artefact(path: str | os.PathLike[str], state: State) -> None:
         raise InputError(f"{target} is a folder; give the name of a file, such as model.gpae")
     if not target.parent.exists():
         raise InputError(f"the folder {target.parent} does not exist; make it first")
-    arrays = safetensors.numpy.save({k: np.ascontiguousarray(v) for k, v in state.arrays.items()})
+    arrays = safetensors.numpy.save({k: np.array(v, order="C") for k, v in state.arrays.items()})
     manifest = {
         "kind": _KIND,
         "format": FORMAT,

@@ -119,7 +119,10 @@ class SplitRule:
             held_out = (table[column] == value).to_numpy()[rows]
             test, rows = rows[held_out], rows[~held_out]
         valid, rows = self._take("valid", rows, y, self.valid)
-        return self._train(rows, y), valid, test
+        train = self._train(rows, y)
+        # balanced cuts leave the last rows of a part to one class: shuffle each part once more
+        train, valid, test = (part[_shuffled(len(part), seed)] for part in (train, valid, test))
+        return train, valid, test
 
     def _train(self, rows: Positions, y: Positions) -> Positions:
         size = len(rows) if self.train is None else self.train

@@ -73,9 +73,17 @@ def test_the_authors_test_rows_are_kept_for_every_seed(name: str) -> None:
 
 def test_splits_do_not_change_between_versions() -> None:
     train, valid, test = datasets.load("adult").split_rows(seed=0)
-    assert train[:3].tolist() == [3_682, 26_373, 13_877]
-    assert valid[:3].tolist() == [15_277, 24_016, 20_350]
-    assert test[:3].tolist() == [18_634, 19_031, 31_749]
+    assert train[:3].tolist() == [20_953, 30_631, 2_067]
+    assert valid[:3].tolist() == [829, 24_697, 11_796]
+    assert test[:3].tolist() == [10_551, 24_002, 11_243]
+
+
+def test_the_head_of_a_part_is_like_the_whole_part() -> None:
+    data = datasets.load("adult")
+    for part in data.split(seed=0):
+        share = (part[data.label] == data.favourable).mean()
+        for end in (part.head(300), part.tail(300)):
+            assert (end[data.label] == data.favourable).mean() == pytest.approx(share, abs=0.1)
 
 
 def test_a_negative_seed_is_refused() -> None:

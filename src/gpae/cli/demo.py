@@ -24,6 +24,8 @@ __all__ = ["demo"]
 
 PLANS = 3
 ONLY_UP = ("age", "educational-num")
+NO_ADVICE = ("marital-status", "relationship", "capital-loss")
+"""Nobody is told to marry, or to lose money."""
 _POINTS = 3000
 """Training rows whose latents are drawn."""
 
@@ -69,7 +71,7 @@ def _schema(train: "pa.Table") -> "Schema":
     from gpae.table.schema import Change, Schema
 
     adult = load("adult")
-    schema = Schema.infer(train, label=adult.label, favourable=adult.favourable, immutable=adult.masked)
+    schema = Schema.infer(train, label=adult.label, favourable=adult.favourable, immutable=(*adult.masked, *NO_ADVICE))
     features = tuple(
         feature.model_copy(update={"change": Change.up}) if feature.name in ONLY_UP else feature
         for feature in schema.features

@@ -90,4 +90,4 @@ def choose_density_weight(
     divergence, error = np.array(values).T
     latents = latents.masked_fill(~reached.unsqueeze(2), torch.nan)
     report("choosing beta", 1.0)
-    return DensityWeight(np.array(grid), divergence, error, latents.numpy(), float(grid[int(divergence.argmin())]))
+    return DensityWeight(np.array(grid), divergence, error, latents.numpy(), float(grid[int(np.nanargmin(divergence))]))

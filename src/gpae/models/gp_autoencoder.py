@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gpae.artefact import State, flatten, unflatten
+from gpae.errors import InputError
 from gpae.models.training import Rows, Schedule, Trace, choose_length_scale, start_from_convex_parts, train
 from gpae.numerics.autoencoder import AutoEncoder, decode, encode, logit
 from gpae.numerics.density import Tilt, fit_tilt, log_density
@@ -65,8 +66,8 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         Adam, and the schedule of :class:`gpae.models.training.Schedule`.
     density_on
         Rows the density is fitted to: ``"all"``, or ``"target"``: those predicted in the second class (E9).
-    density_features
-        Fourier features of the density's random function.
+    density_features, density_draws
+        Fourier features of the density's random function, and draws for its normaliser.
     random_state
         Seed of every draw; nothing global is read or set.
     device
@@ -108,6 +109,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         patience: int = 10,
         density_on: Literal["all", "target"] = "all",
         density_features: int = 500,
+        density_draws: int = 20_000,
         random_state: int | np.random.RandomState | None = None,
         device: str = "auto",
     ) -> None:
@@ -125,6 +127,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         self.patience = patience
         self.density_on = density_on
         self.density_features = density_features
+        self.density_draws = density_draws
         self.random_state = random_state
         self.device = device
 
@@ -136,6 +139,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         ``validation`` rows decide the length-scale, the loss weight and when to stop; None: a tenth of the rows,
         stratified.
         """
+        self._check_parameters()
         rows_in, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -149,6 +153,20 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         self.model_ = moved(model, device="cpu", dtype=torch.float64)
         self._fit_density(rows_in, generator)
         return self
+
+    def _check_parameters(self) -> None:
+        for name in ("latent_dim", "n_features", "batch_size", "max_epochs", "density_features", "density_draws"):
+            if not getattr(self, name) >= 1:
+                raise InputError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1")
+        for name in ("decoder_length_scale", "reconstruction_weight", "learning_rate"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name}={getattr(self, name)!r} must be above 0")
+        for name in ("length_scale", "classification_weight"):
+            value = getattr(self, name)
+            if value != "auto" and (isinstance(value, str) or not value > 0):
+                raise InputError(f"{name}={value!r} must be 'auto' or a number above 0")
+        if self.torch_device().type == "cuda" and not torch.cuda.is_available():
+            raise InputError(f"device={self.device!r}: PyTorch sees no CUDA device here; use 'auto' or 'cpu'")
 
     def _rows(
         self, X: NDArray[Any], codes: NDArray[Any], validation: tuple[ArrayLike, ArrayLike] | None, seed: int
@@ -233,7 +251,14 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         chosen = latents[logits > 0] if self.density_on == "target" else latents
         if len(chosen) < 2:
             chosen = latents
-        self.density_ = fit_tilt(chosen, generator, n_features=self.density_features, scheme=self.fourier)
+        self.density_ = fit_tilt(
+            chosen,
+            generator,
+            n_features=self.density_features,
+            n_draws=self.density_draws,
+            n_fresh=2 * self.density_draws,
+            scheme=self.fourier,
+        )
         report("fitting the density", 1.0)
 
     def _latents(self, X: NDArray[Any]) -> Tensor:

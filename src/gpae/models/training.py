@@ -106,7 +106,7 @@ def start_from_convex_parts(
     linear = ridge(centred, rows.x - rows.x.mean(0), _PRIOR)
     directions = torch.linalg.svd(centred @ linear, full_matrices=False).Vh[: latent_dim - 1].T
     others = linear @ directions
-    others = others / (centred @ others).std(0).clamp(min=1e-6)
+    others = others / (centred @ others).square().mean(0).sqrt().clamp(min=1e-6)
     missing = latent_dim - 1 - others.shape[1]
     noise = torch.randn(len(v), missing, generator=generator, dtype=v.dtype).to(v.device)
     encoder_weights = torch.cat([(v / spread).unsqueeze(1), others, noise], 1)

@@ -23,10 +23,11 @@ def width(n: int) -> int:
 
 def product(rows: Float[Tensor, "B k"], matrix: Float[Tensor, "k n"]) -> Float[Tensor, "B n"]:
     """rows @ matrix."""
-    n = matrix.shape[1]
-    if n % 2 == 0:
+    k, n = matrix.shape
+    if k % 2 == 0 and n % 2 == 0:
         return rows @ matrix
-    return (rows @ pad(matrix, (0, width(n) - n)))[:, :n]
+    more_k, more_n = width(k) - k, width(n) - n
+    return (pad(rows, (0, more_k)) @ pad(matrix, (0, more_n, 0, more_k)))[:, :n]
 
 
 def solve(systems: Float[Tensor, "B n n"], sides: Float[Tensor, "B n m"]) -> Float[Tensor, "B n m"]:

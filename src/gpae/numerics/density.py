@@ -44,7 +44,7 @@ class Tilt:
 def log_envelope(tilt: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]:
     """log N(l | mu, Sigma)."""
     centred = latent - tilt.mean
-    quadratic = ((centred @ tilt.precision) * centred).sum(1)
+    quadratic = (product(centred, tilt.precision) * centred).sum(1)
     log_volume = 2 * tilt.factor.diagonal().log().sum() + latent.shape[1] * math.log(2 * math.pi)
     return -0.5 * (quadratic + log_volume)
 
@@ -57,7 +57,7 @@ def log_density(tilt: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]
 def score(tilt: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B d"]:
     """grad_l log p(l) (E10: the term in mu has factor one)."""
     pull = product(slopes(tilt.fmap, latent) * tilt.weights, tilt.fmap.frequencies)
-    return pull - (latent - tilt.mean) @ tilt.precision
+    return pull - product(latent - tilt.mean, tilt.precision)
 
 
 def curvature(tilt: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B d d"]:
