@@ -127,7 +127,7 @@ def _name(row: int) -> str:
 
 
 def _cloud(explainer: "TabularExplainer", train: "pa.Table") -> "LatentCloud | None":
-    """Return the latents of training rows from all over the table, coloured by the model's decision."""
+    """Return the latents of training rows from all over the table, coloured by their labels."""
     from gpae.models.gp_autoencoder import GPAEClassifier
     from gpae.report.demo_view import LatentCloud
 
@@ -135,8 +135,9 @@ def _cloud(explainer: "TabularExplainer", train: "pa.Table") -> "LatentCloud | N
     if not isinstance(model, GPAEClassifier):
         return None
     every = max(train.num_rows // _POINTS, 1)
-    rows = explainer.codec_.encode(train.take(list(range(0, train.num_rows, every)))).rows
-    return LatentCloud(model.transform(rows), model.decision_function(rows) > 0, model.model_, model.density_)
+    some = train.take(list(range(0, train.num_rows, every)))
+    latents, labels = model.transform(explainer.codec_.encode(some).rows), explainer.codec_.labels(some)
+    return LatentCloud(latents, labels == 1, model.model_, model.density_)
 
 
 def _tell(report: "DemoReport", answer: "Answer", output: Path, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from gpae.arrays import Labels, Mask, Rows
 from gpae.artefact import State
@@ -136,17 +137,21 @@ class GPAE(Explainer):
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         """Plan after plan: each further one must do without the feature that the one before leaned on most."""
         fixed = query.fixed
-        plans: list[tuple[Mask, Rows]] = []
+        rows: list[NDArray[np.intp]] = []
+        answers: list[Polished] = []
         for number in range(k):
             report("searching", number / k)
             answer = self._one_plan(query, fixed)
-            fresh = answer.valid.numpy() & _differs(answer.u.numpy(), [u for _, u in plans])
-            plans.append((fresh, answer.u.numpy()))
+            fresh = answer.valid.numpy() & _differs(answer.u.numpy(), [earlier.u.numpy() for earlier in answers])
+            rows.append(np.flatnonzero(fresh))
+            answers.append(answer)
             fixed = fixed | self._heaviest_change(answer.u.numpy(), query.x)
         report("searching", 1.0)
-        row = np.concatenate([np.flatnonzero(fresh) for fresh, _ in plans])
-        u = np.concatenate([u[fresh] for fresh, u in plans])
-        return row, u
+        row = np.concatenate(rows)
+        u = np.concatenate([a.u.numpy()[r] for a, r in zip(answers, rows, strict=True)])
+        cost = np.concatenate([a.objective.numpy()[r] for a, r in zip(answers, rows, strict=True)])
+        best_first = np.lexsort((cost, row))
+        return row[best_first], u[best_first]
 
     def _one_plan(self, query: Query, fixed: Mask) -> Polished:
         lower, upper = self.layout_.box(query.x, fixed)
