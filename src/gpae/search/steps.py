@@ -25,6 +25,8 @@ from gpae.search.problem import Point, Problem, Surface, objective
 __all__ = ["Step", "full_step", "latent_step"]
 
 _ROUNDS = 12
+_FLAT = 0.1
+"""Least curvature of the full step's model; negative curvature counts this share of itself, to leave a saddle fast."""
 _LATENT_DAMPING = 4.0
 """The damping acts on the step in feature space and, this many times the envelope's precision, on the latent step: the
 model of log p is good over a stretch of latent space, that of the encoder over one of feature space."""
@@ -85,7 +87,8 @@ def full_step(
     theta = problem.sign.unsqueeze(1) * surface.model.theta
     grad_f = point.u - problem.x - problem.beta.unsqueeze(1) * _times(point.jacobian.mT, point.score)
     grad_h = _times(point.jacobian.mT, theta)
-    M = _positive(_lagrangian_hessian(surface, problem, point, eta), damping)
+    hessian = _lagrangian_hessian(surface, problem, point, eta)
+    M = _positive(_reduced(problem, point.u, hessian, grad_f + eta.unsqueeze(1) * grad_h, grad_h), damping)
     spread = point.jacobian.mT @ surface.density.precision @ point.jacobian
     M = M + _LATENT_DAMPING * (damping * problem.beta).view(-1, 1, 1) * spread
     cap = _multiplier_cap(problem, point, grad_h, eta)
@@ -159,10 +162,31 @@ def _lagrangian_hessian(
     return eye + encoder_part - beta.unsqueeze(2) * density_part
 
 
+def _reduced(
+    problem: Problem,
+    u: Float[Tensor, "B D"],
+    hessian: Float[Tensor, "B D D"],
+    gradient: Float[Tensor, "B D"],
+    grad_h: Float[Tensor, "B D"],
+) -> Float[Tensor, "B D D"]:
+    """The Hessian as it matters: without the columns that are held at a bound, and steep along the normal.
+
+    Negative curvature across the boundary, or in a column that cannot move, is no reason to distort the step; added
+    steepness along the normal leaves the solution under the linearised constraint as it is.
+    """
+    held = ((u <= problem.lower) & (gradient > 0)) | ((u >= problem.upper) & (gradient < 0))
+    free = (~held & (problem.upper > problem.lower)).to(u.dtype)
+    inner = hessian * (free.unsqueeze(1) * free.unsqueeze(2)) + torch.diag_embed(1 - free)
+    normal = grad_h * free
+    normal = normal / normal.norm(dim=1, keepdim=True).clamp(min=1e-12)
+    lift = 2 * inner.abs().sum(2).amax(1)
+    return inner + lift.view(-1, 1, 1) * normal.unsqueeze(1) * normal.unsqueeze(2)
+
+
 def _positive(M: Float[Tensor, "B D D"], damping: Float[Tensor, " B"]) -> Float[Tensor, "B D D"]:
-    """Add the damping, and turn eigenvalues below 0.1 up: the step has to be downhill."""
+    """Add the damping and turn every eigenvalue positive: the step has to be downhill."""
     values, vectors = eigh(M)
-    values = values.abs().clamp(min=0.1) + damping.unsqueeze(1)
+    values = torch.where(values < 0, -_FLAT * values, values).clamp(min=_FLAT) + damping.unsqueeze(1)
     return (vectors * values.unsqueeze(1)) @ vectors.mT
 
 
