@@ -1,8 +1,10 @@
 """Tables in, tables out: the public face, as a user meets it."""
 
+import hashlib
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -196,6 +198,93 @@ def test_options_of_later_versions_are_refused_not_ignored(explainer: TabularExp
         explainer.explain(people, constraints=[{"kind": "x"}])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scaling": "foo"},
+        {"seed": -1},
+        {"seed": 1.5},
+    ],
+)
+def test_a_value_that_is_not_known_is_refused_at_once(options) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        TabularExplainer(label="y", favourable=1, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"solver": "foo"},
+        {"divergence": "foo"},
+        {"fourier": "foo"},
+        {"density_on": "foo"},
+        {"class_weight": "foo"},
+        {"beta": -1},
+        {"beta": float("nan")},
+        {"margin": 0},
+        {"beta_grid": ()},
+        {"n_features": 0},
+        {"latent_dim": 2.5},
+        {"patience": 0},
+        {"length_scale": -1.0},
+        {"learning_rate": 0},
+        {"device": "xyz"},
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused_at_fit(table: pd.DataFrame, options) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        TabularExplainer(label="granted", favourable="yes", **(SMALL | options)).fit(table)
+
+
+def test_numpy_scalars_can_be_saved(table: pd.DataFrame, tmp_path: Path) -> None:
+    frame = table.assign(granted=(table.granted == "yes").astype(int))
+    explainer = TabularExplainer(
+        label="granted", favourable=frame.granted.max(), seed=np.int64(3), beta=np.float64(0.1), **SMALL
+    ).fit(frame)
+    explainer.save(tmp_path / "m.gpae")
+    assert TabularExplainer.load(tmp_path / "m.gpae").favourable == 1
+
+
+def test_a_schema_that_contradicts_the_call_is_refused(table: pd.DataFrame) -> None:
+    schema = Schema.infer(table, label="granted", favourable="yes")
+    with pytest.raises(InputError, match="favourable"):
+        TabularExplainer(label="granted", favourable="no", schema=schema, **SMALL).fit(table)
+    with pytest.raises(InputError, match="drop"):
+        TabularExplainer(label="granted", favourable="yes", schema=schema, drop=("job",), **SMALL).fit(table)
+
+
+def test_a_column_without_a_name_is_refused(table: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match=r"column 9 .*has no name"):
+        TabularExplainer(label="granted", favourable="yes", **SMALL).fit(table.assign(**{"": range(len(table))}))
+
+
+def test_what_a_narrower_training_type_cannot_hold_is_still_copied_bit_for_bit(table: pd.DataFrame) -> None:
+    narrow = table.assign(debt=table.debt.astype("float32"))
+    explainer = TabularExplainer(label="granted", favourable="yes", immutable=("debt",), beta=0.1, **SMALL).fit(narrow)
+    people = table[explainer.predict(table) == "no"].head(5).assign(debt=1 / 3).drop(columns="granted")
+    plans = explainer.explain(people).table
+    assert (plans.debt[plans.found] == 1 / 3).all()
+
+
+def test_nothing_to_change_is_a_proof_and_many_plans_end_early(explainer: TabularExplainer, people) -> None:
+    refused = people[explainer.predict(people) == "no"].head(4)
+    stuck = explainer.explain(refused, immutable=tuple(people.columns))
+    assert stuck.summary() == {"infeasible": 4}
+    assert stuck.table.reason.str.contains("nothing of this row may change").all()
+    many = explainer.explain(refused, k=50).table
+    assert many.groupby("row").size().max() <= len(people.columns)
+
+
+def test_a_row_that_cannot_reach_the_margin_settles_for_less(table: pd.DataFrame) -> None:
+    """With a margin that no row can have, plans just across the boundary are still found."""
+    explainer = TabularExplainer(label="granted", favourable="yes", beta=0.1, margin=0.1, **SMALL).fit(table)
+    top = explainer.method_.classifier_.decision_function(explainer.codec_.encode(table).rows).max()
+    explainer.method_.margin_ = float(30 * top)
+    refused = table[explainer.predict(table) == "no"].head(6)
+    answer = explainer.explain(refused)
+    assert answer.summary() == {"found": 6}
+
+
 def test_an_unfitted_explainer_says_so(people: pd.DataFrame) -> None:
     with pytest.raises(NotFittedError, match="fit"):
         TabularExplainer(label="y", favourable=1).explain(people)
@@ -248,6 +337,13 @@ def test_a_damaged_or_foreign_file_is_refused(explainer: TabularExplainer, tmp_p
     for cut in (whole[: len(whole) // 2], b"", b"PK nonsense"):
         path.write_bytes(cut)
         with pytest.raises(ArtefactError, match="not a gpae model, or it is damaged"):
+            TabularExplainer.load(path)
+    for manifest in (b"[1]", b"not json", b'{"kind": "gpae-model", "format": 1}'):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("manifest.json", manifest)
+            archive.writestr("arrays.safetensors", b"garbage")
+            archive.comment = hashlib.sha256(manifest).hexdigest().encode()
+        with pytest.raises(ArtefactError, match="not a gpae model"):
             TabularExplainer.load(path)
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1

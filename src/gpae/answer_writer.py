@@ -126,6 +126,7 @@ class _Plans:
         return {
             Status.BAD_INPUT: why_bad,
             Status.ALREADY_FAVOURABLE: f"the model already says {outcome!r}",
+            Status.INFEASIBLE: f"nothing of this row may change, and the model does not say {outcome!r}",
             Status.NOT_FOUND: f"no allowed change was found that makes the model say {outcome!r}; "
             "let more features change",
         }.get(Status(status), "")

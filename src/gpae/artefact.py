@@ -113,13 +113,20 @@ def read_artefact(path: str | os.PathLike[str]) -> State:
         raise ArtefactError(f"{source} is not a gpae model, or it is damaged: {error}") from error
     if hashlib.sha256(text).hexdigest() != seal:
         raise ArtefactError(f"{source} is damaged: the manifest's checksum is wrong; copy it again or fit again")
-    manifest = json.loads(text)
-    if manifest.get("kind") != _KIND or manifest.get("format") != FORMAT:
-        found = f"{manifest.get('kind')!r}, format {manifest.get('format')!r}"
+    try:
+        manifest = json.loads(text)
+        kind, version, digest = manifest["kind"], manifest["format"], manifest["sha256"][_ARRAYS]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtefactError(f"{source} is not a gpae model: its manifest cannot be read ({error!r})") from error
+    if kind != _KIND or version != FORMAT:
+        found = f"{kind!r}, format {version!r}"
         raise ArtefactError(f"{source} holds {found}; this version reads {_KIND!r}, format {FORMAT}: fit again")
-    if hashlib.sha256(arrays).hexdigest() != manifest["sha256"][_ARRAYS]:
+    if hashlib.sha256(arrays).hexdigest() != digest:
         raise ArtefactError(f"{source} is damaged: the arrays' checksum is wrong; copy it again or fit again")
-    return State(safetensors.numpy.load(arrays), manifest["values"])
+    try:
+        return State(safetensors.numpy.load(arrays), dict(manifest["values"]))
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ArtefactError(f"{source} is not a gpae model: its contents cannot be read ({error})") from error
 
 
 def _versions() -> dict[str, str]:

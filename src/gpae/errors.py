@@ -4,7 +4,10 @@ Every error that a user's input can cause derives from :class:`GpaeError`; the c
 code 2. Anything else that escapes is a fault of ours (exit code 1).
 """
 
-__all__ = ["ArtefactError", "DataMissingError", "GpaeError", "InputError"]
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["ArtefactError", "DataMissingError", "GpaeError", "InputError", "one_of"]
 
 
 class GpaeError(Exception):
@@ -21,3 +24,9 @@ class ArtefactError(GpaeError):
 
 class DataMissingError(GpaeError, FileNotFoundError):
     """A data set is not on this machine; the message says how to get it."""
+
+
+def one_of(name: str, value: Any, known: Sequence[Any]) -> None:
+    """Refuse a value of an option that is none of the known ones."""
+    if value not in known:
+        raise InputError(f"{name}={value!r} is not known; use one of {', '.join(map(repr, known))}")

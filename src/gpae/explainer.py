@@ -73,6 +73,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         classifier already puts in its target class is not searched.
         """
         check_is_fitted(self, "classifier_")
+        if not isinstance(k, int | np.integer) or isinstance(k, bool):
+            raise InputError(f"k is {k!r}: ask for a whole number of plans")
         if k < 1:
             raise InputError(f"k is {k}: ask for at least one plan")
         X = np.asarray(X, dtype=np.float64)
@@ -85,7 +87,9 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         query = Query(X[asked], targets[asked], kept[asked], lower, upper)
         row, u = self._search(query, k, seed) if len(asked) else _nothing(X)
         good = self._verified(query, row, u)
-        return _long_form(X, targets, there, asked[row[good]], u[good])
+        stuck = np.zeros(len(X), dtype=np.bool_)
+        stuck[asked] = (lower == upper).all(axis=1)
+        return _long_form(X, targets, there, stuck, asked[row[good]], u[good])
 
     def _in_target(self, X: Rows, target: Labels) -> Mask:
         """Strictly on the target's side: at probability one half nothing is decided."""
@@ -122,8 +126,11 @@ def _nothing(X: Rows) -> tuple[Labels, Rows]:
     return np.zeros(0, dtype=np.int64), X[:0]
 
 
-def _long_form(X: Rows, target: Labels, there: Mask, row: Labels, u: Rows) -> Counterfactuals:
-    """One entry an answer, plans renumbered, and one empty entry for each row without any."""
+def _long_form(X: Rows, target: Labels, there: Mask, stuck: Mask, row: Labels, u: Rows) -> Counterfactuals:
+    """One entry an answer, plans renumbered, and one empty entry for each row without any.
+
+    A row of which nothing may change is the one case that needs no search to be proved infeasible.
+    """
     without = np.setdiff1d(np.arange(len(X)), row)
     rows = np.concatenate([row, without])
     order = np.argsort(rows, kind="stable")
@@ -131,7 +138,8 @@ def _long_form(X: Rows, target: Labels, there: Mask, row: Labels, u: Rows) -> Co
     answers = np.concatenate([u, np.full((len(without), X.shape[1]), np.nan)])[order]
     found = np.concatenate([np.ones(len(row), bool), np.zeros(len(without), bool)])[order]
     first = np.searchsorted(rows, rows, side="left")
-    status = np.where(found, Status.FOUND, np.where(there[rows], Status.ALREADY_FAVOURABLE, Status.NOT_FOUND))
+    without_plan = np.where(stuck[rows], Status.INFEASIBLE, Status.NOT_FOUND)
+    status = np.where(found, Status.FOUND, np.where(there[rows], Status.ALREADY_FAVOURABLE, without_plan))
     return Counterfactuals(
         row=rows,
         plan=np.arange(len(rows)) - first,

@@ -14,7 +14,7 @@ from gpae.answer import OWN_COLUMNS, Answer
 from gpae.answer_writer import AnswerWriter
 from gpae.arrays import Rows
 from gpae.artefact import State, read_artefact, write_artefact
-from gpae.errors import ArtefactError, InputError
+from gpae.errors import ArtefactError, InputError, one_of
 from gpae.explainer import Explainer
 from gpae.explainers import EXPLAINERS
 from gpae.favourable import FavourableRows
@@ -81,15 +81,16 @@ class TabularExplainer:
         **hyper_parameters: Any,
     ) -> None:
         self.label = label
-        self.favourable = favourable
+        self.favourable = _plain(favourable)
         self.method = EXPLAINERS.resolve(method)
         self.schema = schema
         self.immutable = _names(immutable, "immutable")
+        one_of("scaling", scaling, ("minmax", "robust", "quantile"))
         self.scaling: ScalingName = scaling
-        self.seed = seed
+        self.seed = _seed(seed)
         self.drop = _names(drop, "drop")
         self.prefix = prefix
-        self.hyper_parameters = hyper_parameters
+        self.hyper_parameters = {name: _plain(value) for name, value in hyper_parameters.items()}
         self._new_method()
 
     def _new_method(self) -> Explainer:
@@ -136,6 +137,15 @@ class TabularExplainer:
         schema = self.schema if isinstance(self.schema, Schema) else Schema.load(Path(self.schema))
         if schema.label != self.label:
             raise InputError(f"the schema's label is {schema.label!r}, but label={self.label!r} was asked for")
+        if str(schema.favourable) != str(self.favourable):
+            raise InputError(
+                f"the schema's favourable value is {schema.favourable!r}, "
+                f"but favourable={self.favourable!r} was asked for"
+            )
+        if self.drop:
+            raise InputError(
+                f"drop={self.drop!r} has no meaning beside a schema; leave those columns out of the schema"
+            )
         return schema.with_fixed(self.immutable)
 
     def _refuse_collisions(self, schema: Schema) -> None:
@@ -251,6 +261,17 @@ class TabularExplainer:
         explainer.codec_, explainer.schema_, explainer.method_ = codec, codec.schema, method
         explainer.favourable_rows_ = favourable
         return explainer
+
+
+def _plain(value: Any) -> Any:
+    """A numpy scalar as the Python value that can be written to a file."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        raise InputError(f"seed={seed!r} must be a whole number from 0 to 4294967295")
+    return int(seed)
 
 
 def _names(names: Sequence[str], what: str) -> tuple[str, ...]:

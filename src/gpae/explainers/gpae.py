@@ -1,6 +1,6 @@
 """GPAE: the paper's method, a constrained search in feature space through the auto-encoder's latent space."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpae.arrays import Labels, Mask, Rows
 from gpae.artefact import State
 from gpae.classifier import Classifier
+from gpae.errors import InputError, one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.density_weight import BETA_GRID, DensityWeight, choose_density_weight
 from gpae.models.gp_autoencoder import GPAEClassifier, default_margin
@@ -23,6 +24,8 @@ __all__ = ["GPAE"]
 
 _ANCHORS = 2000
 _SELECTION_ROWS = 300
+_SLIVER = 0.02
+"""Share of the margin that a row may settle for if the whole of it cannot be had."""
 
 
 class GPAE(Explainer):
@@ -79,6 +82,7 @@ class GPAE(Explainer):
         self.beta_grid = beta_grid
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
+        self._check_parameters()
         model = self.classifier if self.classifier is not None else GPAEClassifier()
         model.fit(X, y, validation=validation)
         self.classifier_ = model
@@ -89,6 +93,16 @@ class GPAE(Explainer):
         self.anchors_ = X[np.sort(generator.permutation(safe)[:_ANCHORS])]
         self._choose_beta(X, logits, validation, generator)
         return model
+
+    def _check_parameters(self) -> None:
+        one_of("solver", self.solver, ("newton", "reference"))
+        one_of("divergence", self.divergence, ("corrected", "literal"))
+        for name, least in (("beta", 0.0), ("margin", 1e-9)):
+            value = getattr(self, name)
+            if value != "auto" and (isinstance(value, str) or not least <= value < np.inf):
+                raise InputError(f"{name}={value!r} must be 'auto' or a number of at least {least:g}")
+        if not len(self.beta_grid) or not all(0 <= beta < np.inf for beta in self.beta_grid):
+            raise InputError(f"beta_grid={self.beta_grid!r} must hold at least one number, none below 0")
 
     def _choose_beta(
         self,
@@ -136,31 +150,39 @@ class GPAE(Explainer):
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         """Plan after plan: each further one must do without the feature that the one before leaned on most."""
-        fixed = query.fixed
-        rows: list[NDArray[np.intp]] = []
-        answers: list[Polished] = []
+        under_way = np.arange(len(query.x))
+        fixed, found = query.fixed, _Found([], [], [])
         for number in range(k):
             report("searching", number / k)
-            answer = self._one_plan(query, fixed)
-            fresh = answer.valid.numpy() & _differs(answer.u.numpy(), [earlier.u.numpy() for earlier in answers])
-            rows.append(np.flatnonzero(fresh))
-            answers.append(answer)
-            fixed = fixed | self._heaviest_change(answer.u.numpy(), query.x)
+            part = Query(*(getattr(query, f.name)[under_way] for f in fields(Query)))
+            answer = self._one_plan(part, fixed)
+            u, valid = answer.u.numpy(), answer.valid.numpy()
+            fresh = valid & found.differs(under_way, u)
+            found.add(under_way[fresh], u[fresh], answer.objective.numpy()[fresh])
+            # who has no plan now will have none with one more feature locked
+            fixed = (fixed | self._heaviest_change(u, part.x))[valid]
+            under_way = under_way[valid]
+            if not len(under_way):
+                break
         report("searching", 1.0)
-        row = np.concatenate(rows)
-        u = np.concatenate([a.u.numpy()[r] for a, r in zip(answers, rows, strict=True)])
-        cost = np.concatenate([a.objective.numpy()[r] for a, r in zip(answers, rows, strict=True)])
-        best_first = np.lexsort((cost, row))
-        return row[best_first], u[best_first]
+        return found.best_first()
 
     def _one_plan(self, query: Query, fixed: Mask) -> Polished:
+        """Search with the margin asked for; where that fails, settle for a sliver of it."""
         lower, upper = self.layout_.box(query.x, fixed)
         problem = self.problem(Query(query.x, query.target, fixed, lower, upper))
-        relaxed = self.relax(problem)
         anchors = torch.as_tensor(self.anchors_)
         if (query.target != 1).any():
             anchors = anchors[:0]
-        return polish(self.surface(), problem, self.layout_, relaxed.u, anchors)
+        surface = self.surface()
+        best = polish(surface, problem, self.layout_, self.relax(problem).u, anchors)
+        lost = (~best.valid & (problem.lower < problem.upper).any(1)).nonzero().squeeze(1)
+        if not len(lost):
+            return best
+        part = problem.rows(lost)
+        part = replace(part, margin=_SLIVER * part.margin)
+        again = polish(surface, part, self.layout_, self.relax(part).u, anchors)
+        return best.replaced(lost, again)
 
     def _heaviest_change(self, u: Rows, x: Rows) -> Mask:
         """B x F: the one feature of each row that moved furthest."""
@@ -195,10 +217,35 @@ def _seed_of(model: GPAEClassifier) -> int:
     return model.random_state if isinstance(model.random_state, int) else 0
 
 
-def _differs(u: Rows, earlier: list[Rows]) -> Mask:
-    """Which rows are none of the earlier answers."""
-    same = [np.isclose(u, other, rtol=0, atol=1e-9).all(1) for other in earlier]
-    return ~np.any(same, axis=0) if same else np.ones(len(u), dtype=np.bool_)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """The plans found so far, round by round: positions in the query, rows, objectives."""
+
+    row: list[NDArray[np.intp]]
+    u: list[Rows]
+    cost: list[NDArray[np.float64]]
+
+    def add(self, row: NDArray[np.intp], u: Rows, cost: NDArray[np.float64]) -> None:
+        self.row.append(row)
+        self.u.append(u)
+        self.cost.append(cost)
+
+    def differs(self, row: NDArray[np.intp], u: Rows) -> Mask:
+        """Which answers are none of the same person's earlier ones."""
+        new = np.ones(len(row), dtype=np.bool_)
+        for earlier_row, earlier_u in zip(self.row, self.u, strict=True):
+            at = np.searchsorted(earlier_row, row)
+            at = np.minimum(at, max(len(earlier_row) - 1, 0))
+            if len(earlier_row):
+                mine = earlier_row[at] == row
+                new &= ~(mine & np.isclose(u, earlier_u[at], rtol=0, atol=1e-9).all(1))
+        return new
+
+    def best_first(self) -> tuple[Labels, Rows]:
+        """Each person's plans by rising objective."""
+        row, u = np.concatenate(self.row), np.concatenate(self.u)
+        order = np.lexsort((np.concatenate(self.cost), row))
+        return row[order], u[order]
 
 
 EXPLAINERS.add("gpae", GPAE, paper_name="GPAE")

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gpae.artefact import State, flatten, unflatten
-from gpae.errors import InputError
+from gpae.errors import InputError, one_of
 from gpae.models.training import Rows, Schedule, Trace, choose_length_scale, start_from_convex_parts, train
 from gpae.numerics.autoencoder import AutoEncoder, decode, encode, logit
 from gpae.numerics.density import Tilt, fit_tilt, log_density
@@ -155,16 +155,28 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("latent_dim", "n_features", "batch_size", "max_epochs", "density_features", "density_draws"):
-            if not getattr(self, name) >= 1:
+        for name in (
+            "latent_dim",
+            "n_features",
+            "batch_size",
+            "max_epochs",
+            "patience",
+            "density_features",
+            "density_draws",
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1:
                 raise InputError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1")
         for name in ("decoder_length_scale", "reconstruction_weight", "learning_rate"):
-            if not getattr(self, name) > 0:
+            if isinstance(getattr(self, name), str) or not getattr(self, name) > 0:
                 raise InputError(f"{name}={getattr(self, name)!r} must be above 0")
         for name in ("length_scale", "classification_weight"):
             value = getattr(self, name)
             if value != "auto" and (isinstance(value, str) or not value > 0):
                 raise InputError(f"{name}={value!r} must be 'auto' or a number above 0")
+        one_of("fourier", self.fourier, ("random", "sobol"))
+        one_of("density_on", self.density_on, ("all", "target"))
+        one_of("class_weight", self.class_weight, (None, "balanced"))
         if self.torch_device().type == "cuda" and not torch.cuda.is_available():
             raise InputError(f"device={self.device!r}: PyTorch sees no CUDA device here; use 'auto' or 'cpu'")
 
@@ -196,7 +208,10 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         """The device that ``device`` stands for on this machine."""
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        return torch.device(self.device)
+        try:
+            return torch.device(self.device)
+        except RuntimeError as error:
+            raise InputError(f"device={self.device!r} is not known to PyTorch; use 'auto', 'cpu' or 'cuda'") from error
 
     def _fit_autoencoder(self, rows: Rows, valid: Rows, generator: torch.Generator) -> AutoEncoder:
         D = rows.x.shape[1]

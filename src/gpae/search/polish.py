@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
@@ -41,6 +41,12 @@ class Polished:
     objective: Float[Tensor, " B"]
     valid: Bool[Tensor, " B"]
 
+    def replaced(self, index: Int[Tensor, " n"], part: "Polished") -> "Polished":
+        """With some of the rows taken from ``part``."""
+        u, value, valid = self.u.clone(), self.objective.clone(), self.valid.clone()
+        u[index], value[index], valid[index] = part.u, part.objective, part.valid
+        return Polished(u, value, valid)
+
 
 def polish(
     surface: Surface,
@@ -62,7 +68,7 @@ def polish(
     if len(lost) and len(anchors):
         part = problem.rows(lost)
         rescued = _finish(surface, part, layout, _nearest_anchor(surface, part, layout, anchors))
-        best = _scatter(best, lost, rescued)
+        best = best.replaced(lost, rescued)
     return best
 
 
@@ -231,8 +237,13 @@ def _nearest_anchor(
 ) -> Float[Tensor, "B D"]:
     """The best of the nearest target-class rows, once forced into each person's box and onto allowed values."""
     n_nearest = min(n_nearest, len(anchors))
-    distance = (problem.x.unsqueeze(1) - anchors).square().sum(2)
-    nearest = distance.topk(n_nearest, largest=False).indices
+    # a few rows at a time: the table of differences is rows x anchors x columns
+    nearest = torch.cat(
+        [
+            (rows.unsqueeze(1) - anchors).square().sum(2).topk(n_nearest, largest=False).indices
+            for rows in problem.x.split(16)
+        ]
+    )
     index = torch.arange(len(problem.x)).repeat_interleave(n_nearest)
     part = problem.rows(index)
     u = _snap(part, layout, anchors[nearest.flatten()].clamp(part.lower, part.upper))
@@ -250,9 +261,3 @@ def _better(a: Polished, b: Polished) -> Polished:
         torch.where(take, b.objective, a.objective),
         torch.where(take, b.valid, a.valid),
     )
-
-
-def _scatter(whole: Polished, index: Tensor, part: Polished) -> Polished:
-    u, value, valid = whole.u.clone(), whole.objective.clone(), whole.valid.clone()
-    u[index], value[index], valid[index] = part.u, part.objective, part.valid
-    return Polished(u, value, valid)

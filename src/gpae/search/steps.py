@@ -55,6 +55,7 @@ def latent_step(
     eye = torch.eye(J.shape[1], dtype=J.dtype, device=J.device)
     cap = _multiplier_cap(problem, point, _times(J.mT, theta), eta)
     free, new = problem.upper > problem.lower, problem.x
+    settled = torch.zeros_like(eta, dtype=torch.bool)
     for _ in range(_ROUNDS):
         K = (J * free.unsqueeze(1)) @ J.mT / (1 + mu).unsqueeze(2)
         # a = J (u+ - u) = K v + offset: the held columns sit at their bounds, the free ones at the anchor
@@ -62,15 +63,18 @@ def latent_step(
         sides = torch.stack([beta * _times(K, g) + offset, _times(K, theta)], 2)
         solved = solve(eye + beta.unsqueeze(2) * (K @ damped), sides)
         steepness = (theta * solved[:, :, 1]).sum(1).clamp(min=1e-12)
-        eta = (((theta * solved[:, :, 0]).sum(1) + h) / steepness).clamp(-cap, cap)
-        a = solved[:, :, 0] - eta.unsqueeze(1) * solved[:, :, 1]
-        v = beta * (g - _times(damped, a)) - eta.unsqueeze(1) * theta
+        multiplier = (((theta * solved[:, :, 0]).sum(1) + h) / steepness).clamp(-cap, cap)
+        a = solved[:, :, 0] - multiplier.unsqueeze(1) * solved[:, :, 1]
+        v = beta * (g - _times(damped, a)) - multiplier.unsqueeze(1) * theta
         wish = anchor + _times(J.mT, v) / (1 + mu)
-        new = wish.clamp(problem.lower, problem.upper)
         inside = (wish > problem.lower) & (wish < problem.upper)
-        if bool((inside == free).all()):
+        # a row that has settled is left as it is, however long its neighbours in the tile go on
+        new = torch.where(settled.unsqueeze(1), new, wish.clamp(problem.lower, problem.upper))
+        eta = torch.where(settled, eta, multiplier)
+        settled = settled | (inside == free).all(1)
+        if bool(settled.all()):
             break
-        free = inside
+        free = torch.where(settled.unsqueeze(1), free, inside)
     a = _times(J, new - point.u)
     distance = 0.5 * ((new - problem.x).square().sum(1) - (point.u - problem.x).square().sum(1))
     return new, eta, distance - problem.beta * ((g - 0.5 * _times(N, a)) * a).sum(1)
@@ -94,6 +98,7 @@ def full_step(
     cap = _multiplier_cap(problem, point, grad_h, eta)
     low, high = problem.lower - point.u, problem.upper - point.u
     free, step = high > low, torch.zeros_like(point.u)
+    settled = torch.zeros_like(eta, dtype=torch.bool)
     eye = torch.eye(M.shape[1], dtype=M.dtype, device=M.device)
     for _ in range(_ROUNDS):
         held = torch.where(free, torch.zeros_like(step), step)
@@ -102,16 +107,18 @@ def full_step(
         solved = solve(M * both + eye * (~free).unsqueeze(1), sides)
         steepness = (grad_h * solved[:, :, 1]).sum(1).clamp(min=1e-12)
         gap = point.h + (grad_h * held).sum(1)
-        eta = ((gap - (grad_h * solved[:, :, 0]).sum(1)) / steepness).clamp(-cap, cap)
-        wish = torch.where(free, -solved[:, :, 0] - eta.unsqueeze(1) * solved[:, :, 1], held)
-        pull = grad_f + eta.unsqueeze(1) * grad_h + _times(M, wish)
+        multiplier = ((gap - (grad_h * solved[:, :, 0]).sum(1)) / steepness).clamp(-cap, cap)
+        wish = torch.where(free, -solved[:, :, 0] - multiplier.unsqueeze(1) * solved[:, :, 1], held)
+        pull = grad_f + multiplier.unsqueeze(1) * grad_h + _times(M, wish)
         # a held column is released when its multiplier has the wrong sign
         released = ~free & (high > low) & (((step <= low) & (pull < 0)) | ((step >= high) & (pull > 0)))
         inside = (free & (wish > low) & (wish < high)) | released
-        step = wish.clamp(low, high)
-        if bool((inside == free).all()):
+        step = torch.where(settled.unsqueeze(1), step, wish.clamp(low, high))
+        eta = torch.where(settled, eta, multiplier)
+        settled = settled | (inside == free).all(1)
+        if bool(settled.all()):
             break
-        free = inside
+        free = torch.where(settled.unsqueeze(1), free, inside)
     change = ((grad_f + 0.5 * _times(M, step)) * step).sum(1)
     return _bent_back(surface, problem, point.u + step, grad_h), eta, change
 

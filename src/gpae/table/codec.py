@@ -274,13 +274,23 @@ def _widened(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return pc.cast(values, pa.float64(), safe=False)
 
 
+def _fits(values: pa.Array, kind: pa.DataType) -> bool:
+    """Whether a narrower type holds every value bit for bit."""
+    wide = pc.cast(values, pa.float64(), safe=False)
+    there_and_back = pc.cast(pc.cast(values, kind, safe=False), pa.float64())
+    return pc.all(pc.equal(there_and_back, wide)).as_py() is not False
+
+
 def _merge(name: str, own: pa.Array, kept: Mask, values: Array, kind: pa.DataType) -> pa.Array:
     """Return the origin's cells where kept, the new values elsewhere."""
     own = plain_values(name, own)
     if not _is_plain_number(own.type):
         read = read_numbers(name, own).values
         own = pa.array(read, mask=np.isnan(read))
-    own = _widened(pc.if_else(pa.array(kept), own, pa.scalar(None, own.type)), kind)
+    own = pc.if_else(pa.array(kept), own, pa.scalar(None, own.type))
+    if pa.types.is_float32(kind) and not _fits(own, kind):
+        kind = pa.float64()
+    own = _widened(own, kind)
     new = _numbers(np.where(kept, np.nan, values), kind)
     if own.type != new.type:
         own, new = (pc.cast(part, pa.float64(), safe=False) for part in (own, new))

@@ -58,6 +58,12 @@ def to_arrow(frame: Any, what: str = "table") -> dict[str, pa.Array]:
     for name in opened.columns:
         if not isinstance(name, str):
             raise InputError(f"column names must be text, found {name!r}; rename the columns of the {what}")
+        if not name.strip():
+            at = list(opened.columns).index(name) + 1
+            raise InputError(
+                f"column {at} of the {what} has no name; name it or drop it "
+                "(pandas writes its index so, unless told to_csv(index=False))"
+            )
     if not opened.columns or len(opened) == 0:
         raise InputError(f"the {what} is empty ({len(opened)} rows, {len(opened.columns)} columns)")
     return {name: _arrow_column(opened[name]) for name in opened.columns}
@@ -122,9 +128,9 @@ def read_table(path: str | Path) -> pa.Table:
     reader = _reader(path)
     try:
         table = reader(path)
+        names = table.column_names
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise InputError(f"table {str(path)!r} cannot be read: {error}") from None
-    names = table.column_names
     if len(set(names)) < len(names):
         raise InputError(f"table {str(path)!r} has the column {_twice(names)!r} twice; rename one in its header")
     if table.num_rows == 0:
@@ -157,10 +163,10 @@ def _read_csv(path: Path) -> pa.Table:
         raise InputError(f"table {str(path)!r} is an empty file")
     # One block: Arrow settles the types on the first block and fails on a later one that disagrees.
     block = min(max(len(data), 1), _LARGEST_BLOCK)
+    # Single-threaded: Arrow's reader threads abort the process when it ends soon after reading.
+    options = pacsv.ReadOptions(block_size=block, use_threads=False)
     convert = pacsv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False)
-    return pacsv.read_csv(
-        pa.BufferReader(data), read_options=pacsv.ReadOptions(block_size=block), convert_options=convert
-    )
+    return pacsv.read_csv(pa.BufferReader(data), read_options=options, convert_options=convert)
 
 
 def write_table(frame: Any, path: str | Path) -> None:

@@ -199,11 +199,12 @@ class Layout:
         return fits
 
     def alternatives(self, U: Array, X: Array, lower: Array, upper: Array) -> list[Alternatives]:
-        """Return other settings of each feature that is free in some row; the rest of U stays as it is."""
+        """Return other settings of each feature; the rest of U stays as it is.
+
+        Features that nobody may change are listed too: a row's moves must not depend on the rows around it.
+        """
         found = []
         for i, block, (u, x, low, high) in self._parts(U, X, lower, upper):
-            if not (low < high).any():
-                continue
             values = block.settings(u, x, low, high)
             allowed = block.allowed(values, x[:, None], low[:, None], high[:, None])
             allowed &= (np.abs(values - u[:, None]) > SAME).any(axis=-1)
