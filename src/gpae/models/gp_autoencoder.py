@@ -61,7 +61,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
     reconstruction_weight, classification_weight
         w_r and w_c; ``"auto"``: w_c is 1 or 10, chosen on validation rows.
     class_weight
-        None or ``"balanced"``, in the cross-entropy.
+        None, ``"balanced"`` or a weight for each class, in the cross-entropy.
     learning_rate, batch_size, max_epochs, patience
         Adam, and the schedule of :class:`gpae.models.training.Schedule`.
     density_on
@@ -102,7 +102,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         fourier: Scheme = "random",
         reconstruction_weight: float = 1.0,
         classification_weight: float | Literal["auto"] = "auto",
-        class_weight: Literal["balanced"] | None = None,
+        class_weight: Literal["balanced"] | dict[Any, float] | None = None,
         learning_rate: float = 1e-2,
         batch_size: int = 512,
         max_epochs: int = 100,
@@ -176,7 +176,8 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
                 raise InputError(f"{name}={value!r} must be 'auto' or a number above 0")
         one_of("fourier", self.fourier, ("random", "sobol"))
         one_of("density_on", self.density_on, ("all", "target"))
-        one_of("class_weight", self.class_weight, (None, "balanced"))
+        if not isinstance(self.class_weight, dict):
+            one_of("class_weight", self.class_weight, (None, "balanced"))
         if self.torch_device().type == "cuda" and not torch.cuda.is_available():
             raise InputError(f"device={self.device!r}: PyTorch sees no CUDA device here; use 'auto' or 'cpu'")
 
@@ -193,7 +194,7 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
             )
         else:
             X_valid, codes_valid = X, codes
-        weights = compute_class_weight(self.class_weight, classes=np.array([0, 1]), y=codes)
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
         return self._tensors(X, codes, weights), self._tensors(X_valid, codes_valid, np.ones(2))
 
     def _tensors(self, X: NDArray[Any], codes: NDArray[Any], weights: NDArray[Any]) -> Rows:
