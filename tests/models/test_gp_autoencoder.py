@@ -80,6 +80,13 @@ def test_training_does_not_end_worse_than_it_started(model: GPAEClassifier) -> N
     assert 1 <= trace.best < len(total)
 
 
+def test_latents_have_names_and_foreign_validation_labels_are_refused(model: GPAEClassifier) -> None:
+    assert list(model.get_feature_names_out()) == ["gpaeclassifier0", "gpaeclassifier1"]
+    X, y = moons(100)
+    with pytest.raises(ValueError, match="hold 7"):
+        GPAEClassifier(2, 50, max_epochs=1).fit(X, y, validation=(X, y + 6))
+
+
 def test_three_classes_are_refused_with_a_reason() -> None:
     X, _ = moons(90)
     with pytest.raises(ValueError, match="Only binary classification is supported"):

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
@@ -32,7 +32,7 @@ _CLOSE = 0.01
 """Among loss weights whose validation cross-entropy is within one per cent, the one that reconstructs best wins."""
 
 
-class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose every decision passes through a small, reconstructible, density-modelled latent space.
 
     **Objective.** With phi random Fourier features, lambda = W_e'phi(x), x^ = W_d'phi(lambda),
@@ -187,7 +187,11 @@ class GPAEClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type:
         """Training and validation rows as float32 tensors on the device, with their class weights."""
         if validation is not None:
             X_valid = validate_data(self, validation[0], dtype=np.float64, reset=False)
-            codes_valid = np.searchsorted(self.classes_, np.asarray(validation[1]))
+            labels = np.asarray(validation[1])
+            if not np.isin(labels, self.classes_).all():
+                odd = labels[~np.isin(labels, self.classes_)][0]
+                raise InputError(f"the validation labels hold {odd!r}, which is no class of the training labels")
+            codes_valid = np.searchsorted(self.classes_, labels)
         elif len(X) >= 50 and np.bincount(codes).min() >= 10:
             X, X_valid, codes, codes_valid = train_test_split(
                 X, codes, test_size=0.1, stratify=codes, random_state=seed

@@ -129,6 +129,8 @@ def read_table(path: str | Path) -> pa.Table:
     try:
         table = reader(path)
         names = table.column_names
+    except InputError:
+        raise
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise InputError(f"table {str(path)!r} cannot be read: {error}") from None
     if len(set(names)) < len(names):
