@@ -154,16 +154,18 @@ def test_a_bad_row_is_answered_as_such_and_does_not_disturb_the_others(explainer
     broken = people.copy()
     broken.loc[5, "job"] = "astronaut"
     broken.loc[9, "debt"] = np.inf
+    broken.loc[11, "debt"] = 1e300
     table = explainer.explain(broken).table
     bad = table[table.status == "bad_input"]
-    assert bad.row.tolist() == [5, 9]
+    assert bad.row.tolist() == [5, 9, 11]
+    assert "1e+300" in bad.reason.iloc[2]
     assert "astronaut" in bad.reason.iloc[0]
     assert "'job'" in bad.reason.iloc[0]
     assert "'debt'" in bad.reason.iloc[1]
     clean = explainer.explain(people).table
-    keep = ~clean.row.isin([5, 9])
+    keep = ~clean.row.isin([5, 9, 11])
     pd.testing.assert_frame_equal(
-        table[~table.row.isin([5, 9])].reset_index(drop=True), clean[keep].reset_index(drop=True), check_exact=True
+        table[~table.row.isin([5, 9, 11])].reset_index(drop=True), clean[keep].reset_index(drop=True), check_exact=True
     )
 
 

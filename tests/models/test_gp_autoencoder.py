@@ -83,7 +83,7 @@ def test_training_does_not_end_worse_than_it_started(model: GPAEClassifier) -> N
 def test_latents_have_names_and_foreign_validation_labels_are_refused(model: GPAEClassifier) -> None:
     assert list(model.get_feature_names_out()) == ["gpaeclassifier0", "gpaeclassifier1"]
     X, y = moons(100)
-    with pytest.raises(ValueError, match="hold 7"):
+    with pytest.raises(ValueError, match="no class of the training labels"):
         GPAEClassifier(2, 50, max_epochs=1).fit(X, y, validation=(X, y + 6))
 
 

@@ -18,6 +18,8 @@ from gpae.table.scaling import Array
 from gpae.table.schema import Continuous, Feature, Integer, ScalingName, Schema
 from gpae.table.value_block import Mask
 
+_FAR = 1e6
+
 __all__ = ["Codec", "ColumnType", "Encoded"]
 
 
@@ -137,12 +139,23 @@ class Codec:
                 reasons.setdefault(row, []).append(reason)
             reads.append(read.values)
         values = np.stack(reads, axis=1)
+        for row, reason in self._far_out(values):
+            reasons.setdefault(row, []).append(reason)
         texts = ["; ".join(reasons.get(row, ())) for row in range(len(values))]
         bad = np.array([bool(text) for text in texts])
         # An infinity would raise warnings in the scalings; a bad row is NaN in any case.
         rows = self.layout.encode(np.where(bad[:, None], np.nan, values))
         rows[bad] = np.nan
         return Encoded(rows, bad, texts)
+
+    def _far_out(self, values: Array) -> Iterator[tuple[int, str]]:
+        """Yield the rows with a number so far outside the training range that no distance to it makes sense."""
+        for i, block in enumerate(self.layout.features):
+            column = np.where(np.isfinite(values[:, i]), values[:, i], np.nan)
+            with np.errstate(over="ignore"):
+                unit = np.abs(block.encode(column)).max(axis=1)
+            for row in np.flatnonzero(unit > _FAR).tolist():
+                yield row, f"column {block.name!r} holds {values[row, i]:g}, more than {_FAR:g} training ranges away"
 
     def labels(self, frame: Any) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """Return the label of each row, 1 for the favourable one."""
