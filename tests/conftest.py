@@ -14,8 +14,12 @@ if not os.environ.get("GPAE_NO_SHAPE_CHECKS"):
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 
 from gpae import TabularExplainer
+
+settings.register_profile("gpae", deadline=None)  # a busy machine is no failure
+settings.load_profile("gpae")
 
 SMALL = {"n_features": 150, "max_epochs": 8, "density_features": 60, "density_draws": 3000, "latent_dim": 3}
 
