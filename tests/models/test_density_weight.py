@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from tests.conftest import SMALL
 
 from gpae import TabularExplainer
@@ -34,5 +33,5 @@ def test_beta_can_be_given_and_the_literal_estimate_asked_for(table) -> None:
     literal = TabularExplainer(label="granted", favourable="yes", divergence="literal", **SMALL).fit(table)
     corrected = TabularExplainer(label="granted", favourable="yes", **SMALL).fit(table)
     difference = literal.method_.density_weight_.divergence - corrected.method_.density_weight_.divergence
-    assert np.ptp(difference) == pytest.approx(np.ptp(difference))
-    assert np.abs(difference).max() > 0.01
+    # another estimate, not the same one shifted by the normaliser that Algorithm 3 leaves out
+    assert np.ptp(difference) > 0.01
