@@ -154,7 +154,7 @@ def kkt_residual(surface: Surface, problem: Problem, point: Point) -> tuple[Floa
 def _multiplier(
     problem: Problem, u: Float[Tensor, "B D"], grad_f: Float[Tensor, "B D"], grad_h: Float[Tensor, "B D"]
 ) -> Float[Tensor, " B"]:
-    """Least-squares eta over the free columns; columns held at a bound by their sign drop out, found in a few rounds."""
+    """Least-squares eta over the free columns; those held at a bound by their sign are found in a few rounds."""
     movable = problem.upper > problem.lower
     free = movable
     eta = torch.zeros_like(problem.beta)
