@@ -24,7 +24,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 
-from gpae import TabularExplainer, __version__, datasets
+from gpae import GPAEClassifier, TabularExplainer, __version__, datasets
 from gpae.explainer import Query
 from gpae.numerics.density import log_density, log_envelope
 from gpae.search import newton, reference
@@ -227,7 +227,20 @@ def density(explainer: TabularExplainer, train: pd.DataFrame, test: pd.DataFrame
         "held_out_new_latents": float(log_density(tilt, latents[1][new]).mean()),
         "kde_new_latents": kde,
         "copies_removed": float((~new).mean()),
+        "integral_in_2d": integral(explainer, train),
     }
+
+
+def integral(explainer: TabularExplainer, train: pd.DataFrame) -> float:
+    """The density of a model with two latents, integrated over twelve standard deviations by the trapezoid rule."""
+    codec, seed = explainer.codec_, explainer.seed
+    plane = GPAEClassifier(latent_dim=2, max_epochs=20, random_state=seed)
+    tilt = plane.fit(codec.encode(train).rows, codec.labels(train)).density_
+    axis = torch.linspace(-12, 12, 1201, dtype=torch.float64)
+    white = torch.cartesian_prod(axis, axis)
+    values = torch.cat([log_density(tilt, tilt.mean + part @ tilt.factor.T) for part in white.split(50_000)])
+    total = values.exp().reshape(len(axis), len(axis)).trapezoid(axis, dim=0).trapezoid(axis, dim=0)
+    return float(total * tilt.factor.diagonal().prod())
 
 
 def betas(explainer: TabularExplainer) -> list[dict[str, object]]:

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 import zipfile
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -21,7 +20,8 @@ import safetensors.numpy
 import torch
 from numpy.typing import NDArray
 
-from gpae.errors import ArtefactError, InputError
+from gpae.errors import ArtefactError
+from gpae.files import written_whole
 
 __all__ = ["FORMAT", "State", "flatten", "read_artefact", "unflatten", "write_artefact"]
 
@@ -69,11 +69,6 @@ def unflatten(cls: type[T], arrays: dict[str, NDArray[Any]], prefix: str) -> T:
 
 def write_artefact(path: str | os.PathLike[str], state: State) -> None:
     """Write atomically: the file is complete or not there."""
-    target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target} is a folder; give the name of a file, such as model.gpae")
-    if not target.parent.exists():
-        raise InputError(f"the folder {target.parent} does not exist; make it first")
     arrays = safetensors.numpy.save({k: np.array(v, order="C") for k, v in state.arrays.items()})
     manifest = {
         "kind": _KIND,
@@ -83,18 +78,11 @@ def write_artefact(path: str | os.PathLike[str], state: State) -> None:
         "values": state.values,
     }
     text = json.dumps(manifest, indent=1, allow_nan=False, sort_keys=True).encode()
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
-            # a fixed date, so that the same model gives the same bytes
-            for name, content in ((_MANIFEST, text), (_ARRAYS, arrays)):
-                archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
-            archive.comment = hashlib.sha256(text).hexdigest().encode()
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with written_whole(Path(path)) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        # a fixed date, so that the same model gives the same bytes
+        for name, content in ((_MANIFEST, text), (_ARRAYS, arrays)):
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+        archive.comment = hashlib.sha256(text).hexdigest().encode()
 
 
 def read_artefact(path: str | os.PathLike[str]) -> State:

@@ -7,7 +7,7 @@ code 2. Anything else that escapes is a fault of ours (exit code 1).
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["ArtefactError", "DataMissingError", "GpaeError", "InputError", "one_of"]
+__all__ = ["ArtefactError", "DataMissingError", "GpaeError", "InputError", "either", "one_of"]
 
 
 class GpaeError(Exception):
@@ -24,6 +24,11 @@ class ArtefactError(GpaeError):
 
 class DataMissingError(GpaeError, FileNotFoundError):
     """A data set is not on this machine; the message says how to get it."""
+
+
+def either(words: Sequence[str]) -> str:
+    """Write down a choice: ``a, b or c``."""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def one_of(name: str, value: Any, known: Sequence[Any]) -> None:

@@ -153,8 +153,8 @@ class TabularExplainer:
         for name in schema.names:
             if name in taken:
                 raise InputError(
-                    f"the feature {name!r} has the name of a column of the answer; rename it, or give prefix= "
-                    f"(such as prefix='cf_') to name the answer's columns otherwise"
+                    f"the feature {name!r} has the name of a column of the answer; rename it, or give the answer's "
+                    "columns a prefix (prefix='cf_'; on the command line --prefix cf_)"
                 )
 
     @staticmethod

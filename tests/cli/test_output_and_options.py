@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gpae.cli.output import check_place, written_whole
 from gpae.cli.settings import parse_settings
 from gpae.cli.terminal import print_json
 from gpae.errors import InputError
+from gpae.files import check_place, written_whole
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ def test_favourable_may_be_written_as_text():
         ([7, 7, 7], "column 'x' holds 7 in every row"),
         ([None, None, None], "column 'x' has no values at all"),
         ([1.5, 2.0, np.inf], "column 'x' holds inf in row 2"),
+        ([1.5, -1.7e308, 2.0], "column 'x' holds -1.7e\\+308 in row 1, too large"),
         ([f"id{i}" for i in range(150)], "column 'x' has 150 different levels .*'id0'.*drop it, group"),
         (pd.to_datetime(["2020-01-01"] * 3), r"column 'x' holds values of type timestamp.*row 0: .*2020"),
         ([[1], [2], [3]], r"column 'x' holds values of type list.*row 0: \[1\]"),
@@ -96,6 +97,13 @@ def test_favourable_may_be_written_as_text():
 def test_a_useless_or_broken_column_is_refused_by_name_row_and_value(column, message):
     with pytest.raises(InputError, match=message):
         infer(column)
+
+
+def test_text_that_is_all_numbers_is_a_number_unless_it_is_short_or_a_code():
+    assert infer([str(i) for i in range(40)]) == Integer(name="x", minimum=0, maximum=39)
+    assert infer([f"{i / 4}" for i in range(40)]).kind == "continuous"
+    assert infer([str(i) for i in range(5)]).kind == "categorical"
+    assert infer([f"{i:03d}" for i in range(40)]).levels[:2] == ("000", "001")
 
 
 @pytest.mark.parametrize(

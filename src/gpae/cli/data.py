@@ -1,13 +1,15 @@
 """``gpae data``: where each data set is, its checksum and its licence."""
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpae.cli.options import Json
+from gpae.cli.terminal import print_json, results
+
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from gpae.dataset import Dataset
 
@@ -16,7 +18,6 @@ __all__ = ["app"]
 app = typer.Typer(help="Where each data set is, its checksum and its licence.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A data set, by our name or the paper's.")]
-Json = Annotated[bool, typer.Option("--json", help="Print machine-readable output.")]
 
 
 @app.command("list")
@@ -25,9 +26,9 @@ def list_(as_json: Json = False) -> None:
     from gpae.datasets import DATASETS
 
     if as_json:
-        _print_json([_describe(dataset) for dataset in DATASETS.values()])
+        print_json([_describe(dataset) for dataset in DATASETS.values()])
         return
-    console = _console()
+    console = results()
     console.print(_overview(list(DATASETS.values())))
     if any(_where(dataset) == "absent" for dataset in DATASETS.values()):
         console.print("absent: `gpae data fetch NAME` says where to get it and where to put it", style="dim")
@@ -41,7 +42,7 @@ def path(name: Name, as_json: Json = False) -> None:
     dataset = load(name)
     paths = [str(found) for found in dataset.paths()]
     if as_json:
-        _print_json({"name": dataset.name, "paths": paths})
+        print_json({"name": dataset.name, "paths": paths})
     else:
         typer.echo("\n".join(paths))
 
@@ -54,7 +55,7 @@ def fetch(name: Name, as_json: Json = False) -> None:
     dataset = load(name)
     paths = dataset.paths()  # says where to get a file that cannot be downloaded
     if as_json:
-        _print_json({"name": dataset.name, "licence": dataset.licence, "files": _files(dataset)})
+        print_json({"name": dataset.name, "licence": dataset.licence, "files": _files(dataset)})
         return
     for file, found in zip(dataset.files, paths, strict=True):
         typer.echo(f"{dataset.name}: {found}\nsha256 {file.sha256}, as expected. Terms: {dataset.licence}")
@@ -67,9 +68,9 @@ def check(as_json: Json = False) -> None:
 
     lines = [{"name": dataset.name, **line} for dataset in DATASETS.values() for line in _files(dataset)]
     if as_json:
-        _print_json(lines)
+        print_json(lines)
     else:
-        _console().print(_states(lines))
+        results().print(_states(lines))
     damaged = [line for line in lines if line["state"] == "damaged"]
     for line in damaged:
         typer.echo(f"replace or delete {line['path']}: its sha256 is not {line['sha256']}", err=True)
@@ -122,11 +123,9 @@ def _overview(entries: "list[Dataset]") -> "Table":
 
 
 def _states(lines: list[dict[str, Any]]) -> "Table":
-    from rich.markup import escape  # a folder's name may hold brackets
-
     table = _table("name", "state", "file", "path")
     for line in lines:
-        table.add_row(line["name"], _coloured(line["state"]), line["file"], escape(line["path"] or "-"))
+        table.add_row(line["name"], _coloured(line["state"]), line["file"], line["path"] or "-")
     return table
 
 
@@ -144,19 +143,7 @@ def _table(name: str, *texts: str, numbers: tuple[str, ...] = ()) -> "Table":
     return table
 
 
-def _coloured(word: str) -> str:
-    colours = {"absent": "yellow", "damaged": "red"}
-    return f"[{colours.get(word, 'green')}]{word}[/]"
+def _coloured(word: str) -> "Text":
+    from rich.text import Text
 
-
-def _console() -> "Console":
-    """Return where results go: as wide as the terminal, and 100 columns in a file or a pipe."""
-    import sys
-
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else 100, highlight=False)
-
-
-def _print_json(value: object) -> None:
-    typer.echo(json.dumps(value, indent=2))
+    return Text(word, style={"absent": "yellow", "damaged": "red"}.get(word, "green"))

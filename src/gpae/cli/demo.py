@@ -8,9 +8,9 @@ import typer
 
 from gpae.cli.answers import block, counts, people
 from gpae.cli.options import Json, Seed
-from gpae.cli.output import check_place, written_whole
 from gpae.cli.quality import quality
 from gpae.cli.terminal import note, print_json, progress, results
+from gpae.files import check_place, written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ import typer
 
 from gpae.cli.answers import block, counts, people
 from gpae.cli.options import Immutable, Json, Model, Queries, Seed
-from gpae.cli.output import check_place
 from gpae.cli.terminal import note, print_json, progress, results
+from gpae.files import check_place
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from gpae.cli.options import Immutable, Json, Seed, TableFile
-from gpae.cli.output import check_place, written_whole
 from gpae.cli.quality import quality
 from gpae.cli.settings import check_settings, parse_settings
 from gpae.cli.terminal import print_json, progress
 from gpae.errors import InputError
+from gpae.files import check_place, written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,8 +68,11 @@ def fit(
     --immutable and --drop, or write it down with --save-schema, edit it, and pass it as --schema.
     """
     from gpae.table.frames import read_table
+    from gpae.table.schema import SCHEMA_ENDINGS
 
     _check_output(output, needed=not show_schema)
+    if save_schema is not None:
+        check_place(save_schema, SCHEMA_ENDINGS)
     hyper_parameters = parse_settings(settings or ())
     people = read_table(table)
     schema = _schema(people, schema_file, label, favourable, immutable or [], drop or [])

@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gpae.artefact import State, flatten, unflatten
-from gpae.errors import InputError, one_of
-from gpae.models.training import Rows, Schedule, Trace, choose_length_scale, start_from_convex_parts, train
+from gpae.errors import InputError
+from gpae.models.parameters import check_parameters, torch_device
+from gpae.models.starting_point import choose_length_scale, start_from_convex_parts
+from gpae.models.training import LossWeights, Rows, Schedule, Trace, choose_weights, train
 from gpae.numerics.autoencoder import AutoEncoder, decode, encode, logit
 from gpae.numerics.density import Tilt, fit_tilt, log_density
 from gpae.numerics.fourier import FourierMap, Scheme, draw_map
@@ -27,9 +29,6 @@ from gpae.progress import report
 __all__ = ["GPAEClassifier", "default_margin"]
 
 CLASSIFICATION_WEIGHTS = (1.0, 10.0)
-_PILOT_EPOCHS = 5
-_CLOSE = 0.01
-"""Among loss weights whose validation cross-entropy is within one per cent, the one that reconstructs best wins."""
 
 
 class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -139,7 +138,7 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
         ``validation`` rows decide the length-scale, the loss weight and when to stop; None: a tenth of the rows,
         stratified.
         """
-        self._check_parameters()
+        check_parameters(self.get_params())
         rows_in, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -153,33 +152,6 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
         self.model_ = moved(model, device="cpu", dtype=torch.float64)
         self._fit_density(rows_in, generator)
         return self
-
-    def _check_parameters(self) -> None:
-        for name in (
-            "latent_dim",
-            "n_features",
-            "batch_size",
-            "max_epochs",
-            "patience",
-            "density_features",
-            "density_draws",
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1")
-        for name in ("decoder_length_scale", "reconstruction_weight", "learning_rate"):
-            if isinstance(getattr(self, name), str) or not getattr(self, name) > 0:
-                raise InputError(f"{name}={getattr(self, name)!r} must be above 0")
-        for name in ("length_scale", "classification_weight"):
-            value = getattr(self, name)
-            if value != "auto" and (isinstance(value, str) or not value > 0):
-                raise InputError(f"{name}={value!r} must be 'auto' or a number above 0")
-        one_of("fourier", self.fourier, ("random", "sobol"))
-        one_of("density_on", self.density_on, ("all", "target"))
-        if not isinstance(self.class_weight, dict):
-            one_of("class_weight", self.class_weight, (None, "balanced"))
-        if self.torch_device().type == "cuda" and not torch.cuda.is_available():
-            raise InputError(f"device={self.device!r}: PyTorch sees no CUDA device here; use 'auto' or 'cpu'")
 
     def _rows(
         self, X: NDArray[Any], codes: NDArray[Any], validation: tuple[ArrayLike, ArrayLike] | None, seed: int
@@ -202,21 +174,12 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
         return self._tensors(X, codes, weights), self._tensors(X_valid, codes_valid, np.ones(2))
 
     def _tensors(self, X: NDArray[Any], codes: NDArray[Any], weights: NDArray[Any]) -> Rows:
-        device, kind = self.torch_device(), torch.float32
+        device, kind = torch_device(self.device), torch.float32
         return Rows(
             torch.tensor(X, dtype=kind, device=device),
             torch.as_tensor(codes, dtype=kind, device=device),
             torch.as_tensor(weights[codes], dtype=kind, device=device),
         )
-
-    def torch_device(self) -> torch.device:
-        """The device that ``device`` stands for on this machine."""
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            return torch.device(self.device)
-        except RuntimeError as error:
-            raise InputError(f"device={self.device!r} is not known to PyTorch; use 'auto', 'cpu' or 'cuda'") from error
 
     def _fit_autoencoder(self, rows: Rows, valid: Rows, generator: torch.Generator) -> AutoEncoder:
         D = rows.x.shape[1]
@@ -229,39 +192,15 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
             self.length_scale_ = float(self.length_scale)
         encoder = FourierMap(unit.frequencies / self.length_scale_, unit.phases)
         start = start_from_convex_parts(rows, encoder, decoder, self.latent_dim, generator)
-        self.classification_weight_ = self._choose_weight(start, rows, valid, generator)
         schedule = Schedule(self.learning_rate, self.batch_size, self.max_epochs, self.patience)
-        model, self.trace_ = train(
-            start,
-            rows,
-            valid,
-            reconstruction_weight=self.reconstruction_weight,
-            classification_weight=self.classification_weight_,
-            schedule=schedule,
-            generator=generator,
-        )
+        if self.classification_weight == "auto":
+            candidates = [LossWeights(self.reconstruction_weight, w) for w in CLASSIFICATION_WEIGHTS]
+            weights, start = choose_weights(start, rows, valid, candidates, schedule, generator)
+        else:
+            weights = LossWeights(self.reconstruction_weight, float(self.classification_weight))
+        self.classification_weight_ = weights.classification
+        model, self.trace_ = train(start, rows, valid, weights, schedule, generator)
         return model
-
-    def _choose_weight(self, start: AutoEncoder, rows: Rows, valid: Rows, generator: torch.Generator) -> float:
-        """Train a few epochs with each weight and compare the cross-entropy on validation rows."""
-        if self.classification_weight != "auto":
-            return float(self.classification_weight)
-        pilot = Schedule(self.learning_rate, self.batch_size, _PILOT_EPOCHS, self.patience)
-        outcomes = {}
-        for weight in CLASSIFICATION_WEIGHTS:
-            _, trace = train(
-                start,
-                rows,
-                valid,
-                reconstruction_weight=self.reconstruction_weight,
-                classification_weight=weight,
-                schedule=pilot,
-                generator=generator,
-                stage="choosing the loss weight",
-            )
-            outcomes[weight] = trace.cross_entropy[-1]
-        best = min(outcomes.values())
-        return min(w for w, loss in outcomes.items() if loss <= (1 + _CLOSE) * best)
 
     def _fit_density(self, X: NDArray[Any], generator: torch.Generator) -> None:
         report("fitting the density", 0.0)

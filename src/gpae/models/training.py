@@ -1,4 +1,4 @@
-"""Fitting the GPAE: where it starts, what it minimises, when it stops.
+"""Fitting the GPAE: what it minimises, with which weights, when it stops.
 
 The loss (E1, E2), with y in {0, 1} and class weights c_i:
 
@@ -6,7 +6,8 @@ The loss (E1, E2), with y in {0, 1} and class weights c_i:
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -14,27 +15,15 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from gpae.numerics.autoencoder import AutoEncoder, decode, logit
-from gpae.numerics.convex import logistic, ridge
-from gpae.numerics.fourier import FourierMap, features, median_length_scale
+from gpae.numerics.fourier import features
 from gpae.progress import report
 
-__all__ = [
-    "LENGTH_SCALE_FACTORS",
-    "Rows",
-    "Schedule",
-    "Trace",
-    "choose_length_scale",
-    "start_from_convex_parts",
-    "train",
-]
-
-LENGTH_SCALE_FACTORS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
-"""Candidates for the encoder's length-scale, in units of the median distance between two rows over sqrt(2)."""
+__all__ = ["LossWeights", "Rows", "Schedule", "Trace", "choose_weights", "train"]
 
 _CACHED_ENTRIES = 250_000_000
-_CONVEX_ROWS = 10_000
-_PRIOR = 0.1
-"""Prior precision of the convex starting point; W_e's own prior leaves the scale of theta free, which is weaker."""
+_RACE_EPOCHS = 20
+_CLOSE = 0.003
+"""Loss weights whose validation cross-entropy is this close, relatively, are equally good classifiers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +46,18 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class LossWeights:
+    """w_r and w_c."""
+
+    reconstruction: float
+    classification: float
+
+    def total(self, reconstruction: float, cross_entropy: float) -> float:
+        """The weighted sum of the two parts of the loss."""
+        return self.reconstruction * reconstruction + self.classification * cross_entropy
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """The paper's: divide the rate by ten after ``patience`` epochs without progress, stop after twice as many."""
 
@@ -76,63 +77,34 @@ class Trace:
     best: int
 
 
-def choose_length_scale(
-    train: Rows, valid: Rows, unit_map: FourierMap, generator: torch.Generator, n_rows: int = 6000
-) -> float:
-    """Pick the encoder's length-scale by the cross-entropy of the convex classifier on rows it was not fitted to.
+def choose_weights(
+    start: AutoEncoder,
+    rows: Rows,
+    valid: Rows,
+    candidates: Iterable[LossWeights],
+    schedule: Schedule,
+    generator: torch.Generator,
+) -> tuple[LossWeights, AutoEncoder]:
+    """Race the candidates for some epochs; return the winner and where its training has come to.
 
-    theta'W_e'phi(x) is logistic regression on fixed features, so each candidate costs a few Newton steps. The largest
-    one within a standard error of the best wins: what validation rows cannot tell apart, smoothness decides.
+    The lowest cross-entropy on validation rows wins; among those close to it, the one that reconstructs best. A few
+    epochs are not enough: a reconstruction that weighs too much harms the classifier late.
     """
-    base = median_length_scale(train.x, generator)
-    n_rows = min(n_rows, math.ceil(0.7 * len(train.x)))
-    order = torch.randperm(len(train.x), generator=generator).to(train.x.device)
-    # training rows that the candidates are not fitted to judge them too: a thousand validation rows alone are noisy
-    rows, spare = train.rows(order[:n_rows]), train.rows(order[n_rows : 2 * n_rows])
-    judges = Rows(*(torch.cat([getattr(valid, f.name), getattr(spare, f.name)]) for f in fields(Rows)))
-    losses = []
-    for i, factor in enumerate(LENGTH_SCALE_FACTORS):
-        fmap = FourierMap(unit_map.frequencies / (factor * base), unit_map.phases)
-        v, bias = logistic(features(fmap, rows.x), rows.y, rows.weight, _PRIOR / len(rows.x), n_steps=6)
-        g = features(fmap, judges.x) @ v + bias
-        losses.append(torch.nan_to_num(judges.weight * (softplus(g) - judges.y * g), nan=torch.inf))
-        report("choosing the length-scale", (i + 1) / len(LENGTH_SCALE_FACTORS))
-    table = torch.stack(losses)
-    excess = table - table[table.mean(1).argmin()]
-    close = excess.mean(1) <= excess.std(1) / math.sqrt(len(judges.x))
-    return LENGTH_SCALE_FACTORS[int(close.nonzero().max())] * base
-
-
-def start_from_convex_parts(
-    train: Rows, encoder: FourierMap, decoder: FourierMap, latent_dim: int, generator: torch.Generator
-) -> AutoEncoder:
-    """A start that is already good: the first latent is the logit of the convex classifier, the others the leading
-    directions of the best linear reconstruction from the features, the decoder the ridge solution given those."""
-    rows = train.sample(_CONVEX_ROWS, generator)
-    phi = features(encoder, rows.x)
-    v, bias = logistic(phi, rows.y, rows.weight, _PRIOR / len(rows.x))
-    spread = (phi @ v).std().clamp(min=1e-6)
-    centred = phi - phi.mean(0)
-    linear = ridge(centred, rows.x - rows.x.mean(0), _PRIOR)
-    directions = torch.linalg.svd(centred @ linear, full_matrices=False).Vh[: latent_dim - 1].T
-    others = linear @ directions
-    others = others / (centred @ others).square().mean(0).sqrt().clamp(min=1e-6)
-    missing = latent_dim - 1 - others.shape[1]
-    noise = torch.randn(len(v), missing, generator=generator, dtype=v.dtype).to(v.device)
-    encoder_weights = torch.cat([(v / spread).unsqueeze(1), others, noise], 1)
-    theta = v.new_zeros(latent_dim)
-    theta[0] = spread
-    decoder_weights = ridge(features(decoder, phi @ encoder_weights), rows.x, _PRIOR)
-    return AutoEncoder(encoder, encoder_weights, decoder, decoder_weights, theta, bias)
+    race = replace(schedule, max_epochs=min(_RACE_EPOCHS, schedule.max_epochs))
+    outcomes = []
+    for weights in candidates:
+        model, trace = train(start, rows, valid, weights, race, generator, stage="choosing the loss weight")
+        outcomes.append((trace.cross_entropy[trace.best], trace.reconstruction[trace.best], weights, model))
+    bound = (1 + _CLOSE) * min(cross_entropy for cross_entropy, *_ in outcomes)
+    *_, weights, model = min((o for o in outcomes if o[0] <= bound), key=lambda outcome: outcome[1])
+    return weights, model
 
 
 def train(
     model: AutoEncoder,
     rows: Rows,
     valid: Rows,
-    *,
-    reconstruction_weight: float,
-    classification_weight: float,
+    weights: LossWeights,
     schedule: Schedule,
     generator: torch.Generator,
     stage: str = "training",
@@ -144,56 +116,58 @@ def train(
     n = len(rows.x)
     phi = features(model.encoder, rows.x) if n * len(model.encoder.phases) <= _CACHED_ENTRIES else None
     phi_valid = features(model.encoder, valid.x)
-    free = [
-        t.clone().requires_grad_() for t in (model.encoder_weights, model.decoder_weights, model.theta, model.theta0)
-    ]
-    optimiser = torch.optim.Adam(free, lr=schedule.learning_rate)
-    figures = [_figures(_with(model, free), phi_valid, valid)]
-    best, best_loss, waited = 0, math.inf, 0
+    free = [t.clone().requires_grad_() for t in _trained(model)]
     kept = [t.detach().clone() for t in free]
-    for epoch in range(schedule.max_epochs):
+    optimiser = torch.optim.Adam(free, lr=schedule.learning_rate)
+    figures = [_figures(model, phi_valid, valid)]
+    best, best_loss, waited = 0, weights.total(*figures[0]), 0
+    for epoch in range(1, schedule.max_epochs + 1):
         order = torch.randperm(n, generator=generator).to(rows.x.device)
         for batch in order.split(schedule.batch_size):
             batch_phi = phi[batch] if phi is not None else features(model.encoder, rows.x[batch])
-            current = _with(model, free)
-            reconstruction, cross_entropy = _losses(current, batch_phi, rows, batch)
-            prior = (free[0].square().sum() + free[1].square().sum()) / (2 * n)
-            loss = reconstruction_weight * reconstruction + classification_weight * cross_entropy + prior
+            loss = _loss(_with(model, free), batch_phi, rows.rows(batch), weights, n)
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()
         figures.append(_figures(_with(model, free), phi_valid, valid))
-        total = reconstruction_weight * figures[-1][0] + classification_weight * figures[-1][1]
-        if total < best_loss - schedule.tolerance * abs(best_loss) or best_loss == math.inf:
-            best, best_loss, waited = epoch + 1, total, 0
+        total = weights.total(*figures[-1])
+        if total < best_loss - schedule.tolerance * abs(best_loss):
+            best, best_loss, waited = epoch, total, 0
             kept = [t.detach().clone() for t in free]
         else:
             waited += 1
         if waited == schedule.patience:
             for group in optimiser.param_groups:
                 group["lr"] /= 10
-        report(stage, (epoch + 1) / schedule.max_epochs)
+        report(stage, epoch / schedule.max_epochs)
         if waited >= 2 * schedule.patience or not math.isfinite(total):
             break
     return _with(model, kept), Trace(tuple(f[0] for f in figures), tuple(f[1] for f in figures), best)
+
+
+def _trained(model: AutoEncoder) -> tuple[Tensor, ...]:
+    return model.encoder_weights, model.decoder_weights, model.theta, model.theta0
 
 
 def _with(model: AutoEncoder, free: list[Tensor]) -> AutoEncoder:
     return replace(model, encoder_weights=free[0], decoder_weights=free[1], theta=free[2], theta0=free[3])
 
 
-def _cross_entropy(g: Float[Tensor, " N"], rows: Rows) -> Float[Tensor, ""]:
-    return (rows.weight * (softplus(g) - rows.y * g)).mean()
-
-
-def _losses(
-    model: AutoEncoder, phi: Float[Tensor, "b S"], rows: Rows, batch: Tensor
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+def _loss(
+    model: AutoEncoder, phi: Float[Tensor, "b S"], batch: Rows, weights: LossWeights, n: int
+) -> Float[Tensor, ""]:
+    """The loss on a batch of the n rows."""
     latent = phi @ model.encoder_weights
-    part = rows.rows(batch)
     phase = torch.addmm(model.decoder.phases, latent, model.decoder.frequencies.T)
     rebuilt = phase.cos() @ (model.decoder.amplitude * model.decoder_weights)
-    return (rebuilt - part.x).square().sum(1).mean(), _cross_entropy(logit(model, latent), part)
+    reconstruction = (rebuilt - batch.x).square().sum(1).mean()
+    prior = (model.encoder_weights.square().sum() + model.decoder_weights.square().sum()) / (2 * n)
+    cross_entropy = _cross_entropy(logit(model, latent), batch)
+    return weights.reconstruction * reconstruction + weights.classification * cross_entropy + prior
+
+
+def _cross_entropy(g: Float[Tensor, " N"], rows: Rows) -> Float[Tensor, ""]:
+    return (rows.weight * (softplus(g) - rows.y * g)).mean()
 
 
 @torch.no_grad()

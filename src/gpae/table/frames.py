@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
 from gpae.errors import InputError
+from gpae.files import check_place, written_whole
 from gpae.table.levels import closest, listed
 
 __all__ = ["FrameKind", "column_of", "frame_kind", "from_arrow", "read_table", "to_arrow", "write_table"]
@@ -77,6 +76,8 @@ def _arrow_column(series: "nw.Series[Any]") -> pa.Array:
         absent = series.is_null().to_list()
         cells = [None if null else str(cell) for cell, null in zip(series.to_list(), absent, strict=True)]
         column = pa.array(cells, pa.string())
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())  # Arrow's own functions do not all know the view
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
@@ -175,28 +176,19 @@ def write_table(frame: Any, path: str | Path) -> None:
     """Write a table to ``.csv``, ``.parquet`` or ``.json`` (records), whole or not at all."""
     path = Path(path)
     writers = {".csv": _write_csv, ".parquet": pq.write_table, ".json": _write_json}
-    writer = writers.get(path.suffix.lower())
-    if writer is None:
-        raise InputError(f"output {str(path)!r} must end in .csv, .parquet or .json")
-    if not path.parent.is_dir():
-        raise InputError(f"output folder {str(path.parent)!r} does not exist; create it first")
+    check_place(path, tuple(writers))
     opened = _open(frame)
     table = pa.table({name: _arrow_column(opened[name]) for name in opened.columns})
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        writer(table, temporary)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    with written_whole(path) as temporary:
+        writers[path.suffix.lower()](table, temporary)
 
 
-def _write_csv(table: pa.Table, path: str) -> None:
+def _write_csv(table: pa.Table, path: Path) -> None:
     columns = [pc.cast(c, c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
     pacsv.write_csv(pa.table(dict(zip(table.column_names, columns, strict=True))), path)
 
 
-def _write_json(table: pa.Table, path: str) -> None:
+def _write_json(table: pa.Table, path: Path) -> None:
     records = [{name: None if cell != cell else cell for name, cell in record.items()} for record in table.to_pylist()]
     text = json.dumps(records, ensure_ascii=False, indent=1, default=str, allow_nan=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,11 +1,11 @@
 """Read a schema off a training table: kinds, ranges, steps, special codes; and say what is wrong with it."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from gpae.errors import InputError
 from gpae.table.columns import distinct, is_text, plain_values, read_numbers
@@ -19,10 +19,13 @@ __all__ = ["infer_schema", "label_values"]
 _MOST_LEVELS = 100
 _MOST_CODES = 3
 _MOST_DECIMALS = 9
+# Beyond this a square overflows.
+_LARGEST_NUMBER = 1e150
 # With fewer distinct values a common step is likely to be chance.
 _ENOUGH_FOR_A_STEP = 10
-# Text with more levels than this, nearly all of them numbers, is a numeric column with slips.
-_NUMBERS_WITH_SLIPS = 20
+# Text with more levels than this, all or nearly all of them numbers, is a column of numbers.
+_MOST_NUMBERED_LEVELS = 20
+_LEADING_ZERO = re.compile(r"[+-]?0\d")
 
 
 def infer_schema(
@@ -82,9 +85,7 @@ def _feature(name: str, column: pa.Array) -> Feature:
     if in_order is not None:
         levels = [plain(value) for value in in_order if value in seen]
         return _levelled(name, levels, missing, ordered=ordered)
-    if is_text(cells.type):
-        _refuse_slips(name, values, codes)
-    if is_text(cells.type) or pa.types.is_boolean(cells.type):
+    if pa.types.is_boolean(cells.type) or (is_text(cells.type) and not _holds_numbers(name, seen, cells)):
         return _levelled(name, sorted(seen), missing)
     return _number(name, read_numbers(name, cells).values)
 
@@ -102,26 +103,29 @@ def _levelled(name: str, levels: list[Any], missing: bool, *, ordered: bool = Fa
     return Categorical(name=name, levels=tuple(levels), missing=missing)
 
 
-def _refuse_slips(name: str, values: list[Any], codes: NDArray[np.int64]) -> None:
-    """Refuse text that is nearly all numbers: the rest are slips, and as levels they would hide a number."""
-    known = codes[codes >= 0]
-    if len(np.unique(known)) <= _NUMBERS_WITH_SLIPS:
-        return
-    read = read_numbers(name, pa.array([values[code] for code in codes]))
+def _holds_numbers(name: str, seen: list[str], cells: pa.Array) -> bool:
+    """Return whether text is numbers; if it nearly is, the rest are slips, and as levels they would hide a number."""
+    # 007 is a code, not the number 7.
+    if len(seen) <= _MOST_NUMBERED_LEVELS or any(_LEADING_ZERO.match(text) for text in seen):
+        return False
+    read = read_numbers(name, cells)
     wrong = np.flatnonzero(read.unreadable)
-    if 0 < len(wrong) <= 0.1 * len(known):
-        value = values[codes[wrong[0]]]
+    if 0 < len(wrong) <= 0.1 * (len(cells) - cells.null_count):
         raise InputError(
             f"column {name!r} holds numbers, except for {len(wrong)} cells, the first in row {wrong[0]}: "
-            f"{value!r}; correct them or leave them empty"
+            f"{cells[int(wrong[0])].as_py()!r}; correct them or leave them empty"
         )
+    return not len(wrong)
 
 
 def _number(name: str, cells: Array) -> Feature:
-    infinite = np.flatnonzero(np.isinf(cells))
-    if len(infinite):
-        row = infinite[0]
-        raise InputError(f"column {name!r} holds {cells[row]} in row {row}; write a number or leave it empty")
+    too_large = np.flatnonzero(np.abs(cells) > _LARGEST_NUMBER)
+    if len(too_large):
+        row = too_large[0]
+        raise InputError(
+            f"column {name!r} holds {cells[row]:g} in row {row}, too large to reckon with; "
+            "write the number that is meant or leave it empty"
+        )
     values = np.unique(cells[~np.isnan(cells)])
     missing = bool(np.isnan(cells).any())
     whole = bool((values == np.floor(values)).all() and np.abs(values).max() < 2.0**53)

@@ -19,15 +19,11 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(plain(value))
-
-
 def find_level(levels: Sequence[Level], value: Any) -> int | None:
     """Return the position of a value among the levels, or None.
 
-    The same value in another type counts (``"1"`` for ``1``, ``1`` or ``"True"`` for ``True``): a level may
-    come from a command line or from a CSV file that was read differently.
+    The same value in another type counts (``"1"`` for ``1``, ``1`` or ``"True"`` for ``True``, ``1`` for ``"01"``):
+    a level may come from a command line or from a CSV file that was read differently.
 
     Examples
     --------
@@ -37,11 +33,20 @@ def find_level(levels: Sequence[Level], value: Any) -> int | None:
     for position, level in enumerate(levels):
         if level == value and isinstance(level, str) == isinstance(value, str):
             return position
-    for position, level in enumerate(levels):
-        written = str(value).lower() if isinstance(level, bool) else _text(value)
-        if isinstance(level, str) != isinstance(value, str) and _text(level) == written:
-            return position
-    return None
+    alike = [i for i, level in enumerate(levels) if _same_in_another_type(level, value)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _same_in_another_type(level: Level, value: Any) -> bool:
+    if isinstance(level, str) == isinstance(value, str):
+        return False
+    text, other = (level, value) if isinstance(level, str) else (value, level)
+    if isinstance(other, bool):
+        return bool(text.strip().lower() == str(other).lower())
+    try:
+        return bool(float(text) == float(other))
+    except (TypeError, ValueError):
+        return False
 
 
 def listed(values: Iterable[Any], most: int = 12) -> str:

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
-from gpae.errors import InputError
+from gpae.errors import InputError, either
 from gpae.table.levels import Level, closest, find_level, listed
 
 __all__ = [
+    "SCHEMA_ENDINGS",
     "Binary",
     "Categorical",
     "Change",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 ScalingName: TypeAlias = Literal["minmax", "robust", "quantile"]
+SCHEMA_ENDINGS = (".json", ".yaml", ".yml")
 
 # Above this an integer multiple of a decimal step is no longer exact in float64.
 _LARGEST_EXACT = 2.0**53
@@ -279,7 +281,7 @@ class Schema(_Frozen):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            problems = "\n".join(f"  {_place(item['loc'], values)}: {item['msg']}" for item in error.errors())
+            problems = "\n".join(f"  {line}" for line in _problems(error, values))
             raise InputError(f"{where} is no valid schema; correct these entries:\n{problems}") from None
 
     @classmethod
@@ -326,9 +328,16 @@ def two_labels(name: str, values: Sequence[Level], favourable: Any) -> tuple[Lev
 
 
 def _is_json(path: Path) -> bool:
-    if path.suffix.lower() not in (".json", ".yaml", ".yml"):
-        raise InputError(f"schema file {str(path)!r} must end in .json, .yaml or .yml")
+    if path.suffix.lower() not in SCHEMA_ENDINGS:
+        raise InputError(f"schema file {str(path)!r} must end in {either(SCHEMA_ENDINGS)}")
     return path.suffix.lower() == ".json"
+
+
+def _problems(error: ValidationError, values: dict[str, Any]) -> list[str]:
+    found = error.errors()
+    # Features that are wrong do not count for pydantic, which then misses them too.
+    real = [item for item in found if item["type"] != "too_short" or not item["input"]] or found
+    return [f"{_place(item['loc'], values)}: {item['msg'].removeprefix('Value error, ')}" for item in real]
 
 
 def _place(location: tuple[int | str, ...], values: dict[str, Any]) -> str:

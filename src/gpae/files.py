@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpae.errors import InputError
+from gpae.errors import InputError, either
 
 __all__ = ["check_place", "written_whole"]
 
@@ -15,7 +15,7 @@ def check_place(path: Path, endings: tuple[str, ...] = ()) -> None:
     """Refuse a place that cannot be written to, before long work is done for it."""
     folder = path.parent
     if endings and path.suffix.lower() not in endings:
-        raise InputError(f"output {str(path)!r} must end in {', '.join(endings)}")
+        raise InputError(f"output {str(path)!r} must end in {either(endings)}")
     if not folder.is_dir():
         raise InputError(f"output folder {str(folder)!r} does not exist; create it first")
     if path.is_dir():
