@@ -1,11 +1,11 @@
 """The choice of beta: at which weight do the counterfactuals spread over the boundary as the data do?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -66,15 +66,8 @@ def choose_density_weight(
     """
     report("choosing beta", 0.0)
     n = len(problem.x)
-    stacked = problem.rows(torch.arange(n).repeat(len(grid)))
-    betas = torch.tensor(grid, dtype=problem.x.dtype).repeat_interleave(n)
-    stacked = Problem(stacked.x, stacked.lower, stacked.upper, betas, stacked.sign, stacked.margin)
-    solution = newton.solve(surface, stacked)
+    latents, reached = _searched_at_every_beta(surface, problem, grid)
     report("choosing beta", 0.8)
-    (latents,) = in_tiles(lambda u: (encode(surface.model, u),), (solution.u,))
-    reached = (solution.violation <= 0.01 * stacked.margin).unflatten(0, (len(grid), n))
-    latents = latents.unflatten(0, (len(grid), n))
-
     signed_margin = float((problem.sign * problem.margin)[0])
     plane = boundary(surface.model.theta, surface.model.theta0, signed_margin)
     bandwidth = silverman_bandwidth(plane.project(training_latents), n)
@@ -91,3 +84,16 @@ def choose_density_weight(
     latents = latents.masked_fill(~reached.unsqueeze(2), torch.nan)
     report("choosing beta", 1.0)
     return DensityWeight(np.array(grid), divergence, error, latents.numpy(), float(grid[int(np.nanargmin(divergence))]))
+
+
+def _searched_at_every_beta(
+    surface: Surface, problem: Problem, grid: tuple[float, ...]
+) -> tuple[Float[Tensor, "G N d"], Bool[Tensor, "G N"]]:
+    """Latents of the relaxed counterfactuals at each beta, and which of them lie on the boundary."""
+    n = len(problem.x)
+    betas = torch.tensor(grid, dtype=problem.x.dtype).repeat_interleave(n)
+    stacked = replace(problem.rows(torch.arange(n).repeat(len(grid))), beta=betas)
+    solution = newton.solve(surface, stacked)
+    (latents,) = in_tiles(lambda u: (encode(surface.model, u),), (solution.u,))
+    reached = solution.violation <= 0.01 * stacked.margin
+    return latents.unflatten(0, (len(grid), n)), reached.unflatten(0, (len(grid), n))
