@@ -93,7 +93,8 @@ def choose_weights(
     race = replace(schedule, max_epochs=min(_RACE_EPOCHS, schedule.max_epochs))
     outcomes = []
     for weights in candidates:
-        model, trace = train(start, rows, valid, weights, race, generator, stage=f"trying classification weight {weights.classification:g}")
+        stage = f"trying classification weight {weights.classification:g}"
+        model, trace = train(start, rows, valid, weights, race, generator, stage)
         outcomes.append((trace.cross_entropy[trace.best], trace.reconstruction[trace.best], weights, model))
     bound = (1 + _CLOSE) * min(cross_entropy for cross_entropy, *_ in outcomes)
     *_, weights, model = min((o for o in outcomes if o[0] <= bound), key=lambda outcome: outcome[1])
