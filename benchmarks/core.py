@@ -239,8 +239,8 @@ def integral(explainer: TabularExplainer, train: pd.DataFrame) -> float:
     axis = torch.linspace(-12, 12, 1201, dtype=torch.float64)
     white = torch.cartesian_prod(axis, axis)
     values = torch.cat([log_density(tilt, tilt.mean + part @ tilt.factor.T) for part in white.split(50_000)])
-    total = values.exp().reshape(len(axis), len(axis)).trapezoid(axis, dim=0).trapezoid(axis, dim=0)
-    return float(total * tilt.factor.diagonal().prod())
+    lines = torch.trapezoid(values.exp().reshape(len(axis), len(axis)), axis, dim=1)
+    return float(torch.trapezoid(lines, axis, dim=0) * tilt.factor.diagonal().prod())
 
 
 def betas(explainer: TabularExplainer) -> list[dict[str, object]]:
