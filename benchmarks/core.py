@@ -45,6 +45,7 @@ def main() -> None:
                 path.write_text(json.dumps(record, indent=1))
                 print(f"{name} seed {seed}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
             write_tables(arguments.output, cells)
+    draw_divergence(arguments.output)
     write_run(arguments.output)
 
 
@@ -256,6 +257,25 @@ def write_tables(output: Path, cells: Path) -> None:
     for table in ("classification", "answers", "solvers", "density", "beta"):
         frame = pd.DataFrame([row for record in records for row in record[table]])
         frame.round(5).to_csv(output / f"{table}.csv", index=False)
+
+
+def draw_divergence(output: Path) -> None:
+    """KL(beta) of every seed, one panel a data set, with the chosen beta and the paper's."""
+    import matplotlib.pyplot as plt
+
+    curves = pd.read_csv(output / "beta.csv")
+    names = list(curves.dataset.unique())
+    figure, axes = plt.subplots(1, len(names), figsize=(3.2 * len(names), 3), layout="constrained", squeeze=False)
+    for axis, name in zip(axes[0], names, strict=True):
+        for _, curve in curves[curves.dataset == name].groupby("seed"):
+            (line,) = axis.plot(curve.beta, curve.divergence, lw=1)
+            chosen = curve[curve.chosen]
+            axis.plot(chosen.beta, chosen.divergence, "o", color=line.get_color(), ms=5)
+        axis.axvline(0.4, color="0.7", ls=":", lw=1)
+        axis.set(title=name, xscale="log", xlabel="beta")
+    axes[0, 0].set_ylabel("KL(q | p) on the boundary, nats")
+    figure.suptitle("Dots: the chosen beta of each seed. Dotted line: the paper's choice for LCD (0.4).", fontsize=9)
+    figure.savefig(output / "divergence.png", dpi=110)
 
 
 def write_run(output: Path) -> None:
