@@ -37,12 +37,12 @@ contracts: $(READY) ## who may import whom (.importlinter)
 	@echo "== import contracts"
 	@$(BIN)/lint-imports
 
-unit: $(READY) ## the tests, without the slow studies
+unit: $(READY) ## the tests
 	@echo "== pytest"
-	@$(BIN)/pytest -q -m "not slow"
+	@$(BIN)/pytest -q
 
-study: $(READY) ## the slow studies
-	@$(BIN)/pytest -q -m slow
+study: $(READY) ## the figures under results/ again (an hour or more)
+	@$(BIN)/python benchmarks/core.py -o results/core
 
 format: $(READY) ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix .

@@ -5,7 +5,9 @@ import json
 import subprocess
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from gpae import Change, Schema, TabularExplainer
 from gpae.answer import OWN_COLUMNS
+from gpae.artefact import State, read_artefact, write_artefact
 from gpae.errors import ArtefactError, InputError
 from tests.conftest import SMALL, loans
 
@@ -354,6 +357,30 @@ def test_a_damaged_or_foreign_file_is_refused(explainer: TabularExplainer, tmp_p
         TabularExplainer.load(path)
 
 
+def test_no_flipped_byte_of_a_file_escapes_as_another_error(explainer: TabularExplainer, tmp_path: Path) -> None:
+    path = tmp_path / "m.gpae"
+    explainer.save(path)
+    whole = path.read_bytes()
+    # the local header, the directory and the end of the archive; flipped bytes in between fail the checksums
+    for at in (*range(60), *range(len(whole) - 260, len(whole))):
+        for flip in (0x01, 0xFF):
+            changed = bytearray(whole)
+            changed[at] ^= flip
+            path.write_bytes(bytes(changed))
+            with suppress(ArtefactError):  # some bytes, such as a date, do not matter
+                TabularExplainer.load(path)
+
+
+@pytest.mark.parametrize("value", [None, 3, [1], {"a": 1}])
+def test_a_sealed_file_with_wrong_values_is_refused(explainer: TabularExplainer, tmp_path: Path, value: Any) -> None:
+    path = tmp_path / "m.gpae"
+    explainer.save(path)
+    saved = read_artefact(path)
+    write_artefact(path, State(saved.arrays, saved.values | {"method": value}))
+    with pytest.raises(ArtefactError, match="not a model that this version can read"):
+        TabularExplainer.load(path)
+
+
 def test_outputs_are_written_whole_or_not_at_all(explainer, people: pd.DataFrame, tmp_path: Path) -> None:
     answer = explainer.explain(people.head(4))
     answer.to_parquet(tmp_path / "a.parquet")
@@ -398,3 +425,50 @@ def test_the_papers_solver_answers_as_well(table: pd.DataFrame, people: pd.DataF
     explainer = TabularExplainer(label="granted", favourable="yes", solver="reference", beta=0.1, **SMALL).fit(table)
     answer = explainer.explain(people.head(6))
     assert set(answer.summary()) <= {"found", "already_favourable"}
+
+
+def test_a_neighbour_who_needs_a_wider_column_does_not_change_my_value() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.random(300), "z": rng.normal(size=300)}).astype(np.float32)
+    frame["y"] = (frame.x + 0.1 * frame.z > 0.6).astype(int)
+    explainer = TabularExplainer(label="y", favourable=1, **SMALL).fit(frame)
+    people = pd.DataFrame({"x": [0.25, 1.1], "z": [0.25, -2.3]})
+    together = explainer.explain(people, immutable=("z",)).table
+    alone = explainer.explain(people.head(1), immutable=("z",)).table
+    assert float(together.x[0]) == float(alone.x[0])
+    assert together.probability[0] == alone.probability[0]
+
+
+def test_weights_of_classes_are_given_by_label_and_survive_the_file(table: pd.DataFrame, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"label": "granted", "favourable": "yes", "beta": 0.1} | SMALL
+    plain = TabularExplainer(**options).fit(table)
+    eager = TabularExplainer(**options, class_weight={"yes": 10.0, "no": 1.0}).fit(table)
+    assert (eager.predict(table) == "yes").sum() > (plain.predict(table) == "yes").sum()
+    eager.save(tmp_path / "m.gpae")
+    again = TabularExplainer.load(tmp_path / "m.gpae").fit(table)
+    np.testing.assert_array_equal(again.predict_proba(table), eager.predict_proba(table))
+    with pytest.raises(InputError, match=r"class_weight=.* must give each of the labels 'no', 'yes' a weight"):
+        TabularExplainer(**options, class_weight={"ja": 2.0, "no": 1.0}).fit(table)
+
+
+def test_arrays_and_plain_values_are_taken_where_lists_and_schemas_are(table: pd.DataFrame, tmp_path: Path) -> None:
+    schema = Schema.infer(table, label="granted", favourable="yes").to_dict()
+    options: dict[str, Any] = {"label": "granted", "favourable": "yes", "schema": schema, "immutable": None} | SMALL
+    explainer = TabularExplainer(**options, beta_grid=np.array([0.1, 0.5])).fit(table)
+    explainer.save(tmp_path / "m.gpae")
+    assert TabularExplainer.load(tmp_path / "m.gpae").method_.beta_ in (0.1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"prefix": 3}, "prefix=3 must be text"), ({"method": 3}, "method=3 must be text")],
+)
+def test_options_of_a_wrong_type_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TabularExplainer(label="granted", favourable="yes", **options)
+
+
+@pytest.mark.parametrize("seed", [-1, "a", 2**80])
+def test_a_seed_that_is_none_is_refused_when_explaining_too(explainer: TabularExplainer, seed: Any) -> None:
+    with pytest.raises(InputError, match="must be a whole number from 0"):
+        explainer.explain(loans(3), seed=seed)

@@ -93,7 +93,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """One small table a person, for notebooks."""
-        lines = ["<table><tr><th>row</th><th>plan</th><th>feature</th><th>now</th><th>plan</th></tr>"]
+        lines = ["<table><tr><th>row</th><th>plan</th><th>feature</th><th>now</th><th>then</th></tr>"]
         for change in self.arrow_changes.to_pylist():
             cells = (change["row"], change["plan"], change["feature"], change["before"], change["after"])
             lines.append("<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in cells) + "</tr>")

@@ -6,11 +6,9 @@
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
-from torch import Tensor
 
-__all__ = ["Labels", "Mask", "Matrix", "Probabilities", "Rows", "Vector"]
+__all__ = ["Labels", "Mask", "Probabilities", "Rows"]
 
 Rows: TypeAlias = NDArray[np.float64]
 """Encoded rows, B x D, in [0, 1] for values inside the training range."""
@@ -22,8 +20,3 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 Probabilities: TypeAlias = NDArray[np.float64]
 """B x 2, columns in the order of the classes."""
-
-Vector: TypeAlias = Float[Tensor, " B"]
-Matrix: TypeAlias = Float[Tensor, "B D"]
-Flags: TypeAlias = Bool[Tensor, " B"]
-Indices: TypeAlias = Int[Tensor, " B"]

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import zipfile
+import zlib
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -97,7 +98,7 @@ def read_artefact(path: str | os.PathLike[str]) -> State:
                 archive.read(_ARRAYS),
                 archive.comment.decode("ascii"),
             )
-    except (zipfile.BadZipFile, KeyError, OSError, EOFError, UnicodeDecodeError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, OSError, EOFError, ValueError, RuntimeError) as error:
         raise ArtefactError(f"{source} is not a gpae model, or it is damaged: {error}") from error
     if hashlib.sha256(text).hexdigest() != seal:
         raise ArtefactError(f"{source} is damaged: the manifest's checksum is wrong; copy it again or fit again")

@@ -20,6 +20,8 @@ def check_place(path: Path, endings: tuple[str, ...] = ()) -> None:
         raise InputError(f"output folder {str(folder)!r} does not exist; create it first")
     if path.is_dir():
         raise InputError(f"output {str(path)!r} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise InputError(f"output {str(path)!r} is a device or a pipe, which would be replaced; name a file")
     if not os.access(folder, os.W_OK):
         raise InputError(f"output folder {str(folder)!r} cannot be written to; choose another")
 
@@ -28,6 +30,7 @@ def check_place(path: Path, endings: tuple[str, ...] = ()) -> None:
 def written_whole(path: Path) -> Iterator[Path]:
     """Give a temporary file of the same name to write; it takes its place when the block ends well."""
     check_place(path)
+    path = path.resolve()  # the file behind a link is meant, not the link
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".gpae-") as folder:
         temporary = Path(folder) / path.name
         yield temporary

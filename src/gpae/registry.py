@@ -1,4 +1,4 @@
-"""A catalogue that fills itself: decorate a class or register a value, and the name exists everywhere."""
+"""A catalogue that fills itself: add an entry under a name, and the name exists everywhere."""
 
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar

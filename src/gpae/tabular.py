@@ -20,6 +20,7 @@ from gpae.explainers import EXPLAINERS
 from gpae.favourable import FavourableRows
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.table.codec import Codec
+from gpae.table.levels import Level, find_level, listed
 from gpae.table.schema import ScalingName, Schema
 
 __all__ = ["TabularExplainer"]
@@ -35,7 +36,7 @@ class TabularExplainer:
     method
         A name of the registry ``gpae.explainer.EXPLAINERS``.
     schema
-        None: inferred from the training table; or a :class:`Schema`, or the path of a schema file.
+        None: inferred from the training table; or a :class:`Schema`, its plain values, or the path of a schema file.
     immutable
         Features that must never change.
     scaling
@@ -72,7 +73,7 @@ class TabularExplainer:
         label: str,
         favourable: Any,
         method: str = "gpae",
-        schema: Schema | str | PathLike[str] | None = None,
+        schema: Schema | dict[str, Any] | str | PathLike[str] | None = None,
         immutable: Sequence[str] = (),
         scaling: ScalingName = "minmax",
         seed: int = 0,
@@ -82,19 +83,22 @@ class TabularExplainer:
     ) -> None:
         self.label = label
         self.favourable = _plain(favourable)
-        self.method = EXPLAINERS.resolve(method)
+        self.method = EXPLAINERS.resolve(_text(method, "method"))
         self.schema = schema
         self.immutable = _names(immutable, "immutable")
         one_of("scaling", scaling, ("minmax", "robust", "quantile"))
         self.scaling: ScalingName = scaling
         self.seed = _seed(seed)
         self.drop = _names(drop, "drop")
-        self.prefix = prefix
+        self.prefix = _text(prefix, "prefix")
         self.hyper_parameters = {name: _plain(value) for name, value in hyper_parameters.items()}
         self._new_method()
 
-    def _new_method(self) -> Explainer:
-        """An unfitted method with its share of the hyper-parameters; the classifier gets the rest."""
+    def _new_method(self, labels: tuple[Level, Level] | None = None) -> Explainer:
+        """An unfitted method with its share of the hyper-parameters; the classifier gets the rest.
+
+        Weights of classes are given by label; the classifier sees classes 0 and 1.
+        """
         cls = EXPLAINERS[self.method]
         own = set(inspect.signature(cls).parameters) - {"classifier"}
         inner = set(inspect.signature(GPAEClassifier).parameters) - {"random_state"}
@@ -105,6 +109,8 @@ class TabularExplainer:
             )
         for_classifier = {k: v for k, v in self.hyper_parameters.items() if k in inner}
         for_method = {k: v for k, v in self.hyper_parameters.items() if k in own}
+        if labels is not None and isinstance(for_classifier.get("class_weight"), dict):
+            for_classifier["class_weight"] = _by_class(for_classifier["class_weight"], labels)
         return cls(classifier=GPAEClassifier(**for_classifier, random_state=self.seed), **for_method)
 
     # fitting
@@ -124,7 +130,7 @@ class TabularExplainer:
                 "a classifier needs rows of both classes"
             )
         held_out = None if validation is None else self._validation(codec, validation)
-        method = self._new_method().fit(X, y, layout=codec.layout, validation=held_out)
+        method = self._new_method(codec.schema.labels).fit(X, y, layout=codec.layout, validation=held_out)
         self.codec_, self.schema_, self.method_ = codec, codec.schema, method
         self._learn_favourable(X)
         return self
@@ -134,7 +140,7 @@ class TabularExplainer:
             return Schema.infer(
                 train, label=self.label, favourable=self.favourable, immutable=self.immutable, drop=self.drop
             )
-        schema = self.schema if isinstance(self.schema, Schema) else Schema.load(Path(self.schema))
+        schema = self._given_schema()
         if schema.label != self.label:
             raise InputError(f"the schema's label is {schema.label!r}, but label={self.label!r} was asked for")
         if str(schema.favourable) != str(self.favourable):
@@ -147,6 +153,11 @@ class TabularExplainer:
                 f"drop={self.drop!r} has no meaning beside a schema; leave those columns out of the schema"
             )
         return schema.with_fixed(self.immutable)
+
+    def _given_schema(self) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        return Schema.from_dict(self.schema) if isinstance(self.schema, dict) else Schema.load(Path(self.schema or ""))
 
     def _refuse_collisions(self, schema: Schema) -> None:
         taken = {self.prefix + name for name in OWN_COLUMNS}
@@ -210,8 +221,9 @@ class TabularExplainer:
         """
         self._check_fitted()
         for name, value in (("constraints", constraints), ("deadline", deadline)):
-            if value is not None:
+            if value is not None and value != []:
                 raise InputError(f"{name}= is not supported by this version; leave it out")
+        seed = _seed(seed)
         fixed = self.codec_.layout.named(_names(immutable, "immutable"))
         encoded = self.codec_.encode(table)
         good = np.flatnonzero(~encoded.bad)
@@ -256,7 +268,7 @@ class TabularExplainer:
             method = explainer._new_method()
             method.restore(State(arrays, state), codec.layout)
             favourable = FavourableRows(saved.arrays["log_densities"], saved.arrays["distributions"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ArtefactError(f"{path} is not a model that this version can read ({error}); fit it again") from error
         explainer.codec_, explainer.schema_, explainer.method_ = codec, codec.schema, method
         explainer.favourable_rows_ = favourable
@@ -264,8 +276,14 @@ class TabularExplainer:
 
 
 def _plain(value: Any) -> Any:
-    """A numpy scalar as the Python value that can be written to a file."""
-    return value.item() if isinstance(value, np.generic) else value
+    """A numpy scalar or array as the Python value that can be written to a file."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{what}={value!r} must be text")
+    return value
 
 
 def _seed(seed: Any) -> int:
@@ -274,7 +292,16 @@ def _seed(seed: Any) -> int:
     return int(seed)
 
 
-def _names(names: Sequence[str], what: str) -> tuple[str, ...]:
+def _by_class(weights: dict[Any, float], labels: tuple[Level, Level]) -> dict[int, float]:
+    by_class = {find_level(labels, label): weight for label, weight in weights.items()}
+    if set(by_class) != {0, 1}:
+        raise InputError(f"class_weight={weights!r} must give each of the labels {listed(labels)} a weight")
+    return {int(code): weight for code, weight in by_class.items() if code is not None}
+
+
+def _names(names: Sequence[str] | None, what: str) -> tuple[str, ...]:
+    if names is None:
+        return ()
     if isinstance(names, str):
         raise InputError(f"{what}={names!r} is a text; give a list of column names: {what}=({names!r},)")
     return tuple(names)

@@ -91,7 +91,7 @@ WRONG = {
     "empty": ("", [], "empty"),
     "immutable is no feature": (f"{HEAD}20,30,rents,f\n", ["--immutable", "race"], "'race'"),
     "no plans asked": (f"{HEAD}20,30,rents,f\n", ["-k", "0"], "-k"),
-    "output of a foreign kind": (f"{HEAD}20,30,rents,f\n", ["-o", "answers.xlsx"], ".parquet, .csv, .json"),
+    "output of a foreign kind": (f"{HEAD}20,30,rents,f\n", ["-o", "answers.xlsx"], ".parquet, .csv or .json"),
 }
 
 

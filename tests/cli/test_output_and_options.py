@@ -1,6 +1,7 @@
 """Small parts that the commands share."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,17 @@ def test_a_file_is_there_when_the_block_ends_well(tmp_path: Path) -> None:
         assert target.read_text() == "old"
     assert target.read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_link_is_followed_and_a_pipe_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
+    with written_whole(tmp_path / "link.txt") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a device or a pipe"):
+        check_place(tmp_path / "pipe")
 
 
 def test_nothing_is_left_when_the_block_fails(tmp_path: Path) -> None:

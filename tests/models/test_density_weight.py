@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 from tests.conftest import SMALL
 
 from gpae import TabularExplainer
@@ -9,7 +12,21 @@ def test_the_chosen_beta_is_where_the_divergence_is_least(explainer: TabularExpl
     choice = explainer.method_.density_weight_
     assert choice.beta == choice.grid[np.argmin(choice.divergence)] == explainer.method_.beta_
     assert set(PAPER_GRID) <= set(BETA_GRID) == set(choice.grid)
-    assert choice.interior == (choice.grid[0] < choice.beta < choice.grid[-1])
+
+
+def test_a_minimum_at_the_edge_of_the_grid_is_not_interior(explainer: TabularExplainer) -> None:
+    choice = explainer.method_.density_weight_
+    inside = [replace(choice, beta=float(beta)).interior for beta in choice.grid]
+    assert inside == [False] + [True] * (len(choice.grid) - 2) + [False]
+
+
+def test_where_nobody_reaches_the_boundary_the_first_beta_of_the_grid_stands_in(table: pd.DataFrame) -> None:
+    names = [name for name in table.columns if name != "granted"]
+    frozen = TabularExplainer(label="granted", favourable="yes", immutable=names, beta_grid=(0.3, 0.5), **SMALL)
+    method = frozen.fit(table).method_
+    assert method.beta_ == 0.3
+    assert method.density_weight_ is None
+    assert frozen.explain(table.head(3)).summary().get("found", 0) == 0
 
 
 def test_counterfactuals_lie_on_the_boundary_at_every_beta(explainer: TabularExplainer) -> None:

@@ -55,11 +55,14 @@ def test_training_that_diverges_keeps_the_weights_it_started_from() -> None:
     [
         ({"latent_dim": 0}, "latent_dim=0 must be a whole number of at least 1"),
         ({"n_features": 10.5}, "n_features=10.5 must be a whole number"),
-        ({"learning_rate": None}, "learning_rate=None must be a number above 0"),
-        ({"reconstruction_weight": float("inf")}, "reconstruction_weight=inf must be a number above 0"),
-        ({"length_scale": "wide"}, "length_scale='wide' must be 'auto' or a number above 0"),
+        ({"learning_rate": None}, "learning_rate=None must be a number from 1e-6 to 1e6"),
+        ({"reconstruction_weight": float("inf")}, "reconstruction_weight=inf must be a number from 1e-6 to 1e6"),
+        ({"length_scale": "wide"}, "length_scale='wide' must be 'auto' or a number from 1e-6 to 1e6"),
         ({"fourier": "halton"}, "fourier='halton' is not known; use one of 'random', 'sobol'"),
         ({"class_weight": "even"}, "class_weight='even' is not known"),
+        ({"class_weight": {"yes": -1.0}}, "class_weight gives 'yes' the weight -1.0"),
+        ({"length_scale": 1e-300}, "length_scale=1e-300 must be 'auto' or a number from 1e-6"),
+        ({"device": "meta"}, "device='meta' is not supported; use 'auto', 'cpu' or 'cuda'"),
         ({"device": "abacus"}, "device='abacus' is not known to PyTorch"),
     ],
 )

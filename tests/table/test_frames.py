@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gpae.errors import InputError
-from gpae.table.frames import read_table, write_table
+from gpae.table.frames import read_table, to_arrow, write_table
 
 TABLE = pa.table({"a": [1, 2, None], "s": ["x", None, 'y "q"'], "f": [0.1, None, 1e-300], "b": [True, None, False]})
 
@@ -100,3 +100,35 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         write_table(pa.table({"a": [[1, 2]]}), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_whose_files_have_different_columns_is_refused(tmp_path):
+    pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "2.parquet")
+    with pytest.raises(InputError, match=r"2\.parquet' lacks the column 'b'"):
+        read_table(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a;b\n1;2\n", "has one column, 'a;b'; separate its columns by commas"),
+        ("a,b\nä,2\n".encode("latin-1") * 3, "a CSV must be UTF-8 text with commas"),
+        (b"a,b\n1,2,3\n", "every line as long as its header"),
+    ],
+)
+def test_a_csv_that_is_none_is_told_how_to_be_one(tmp_path, content, message):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_table(tmp_path / "t.csv")
+
+
+def test_endless_numbers_and_broken_text_do_not_escape():
+    assert to_arrow(pd.DataFrame({"a": [2**70, 30]}))["a"].to_pylist() == [str(2**70), "30"]
+    with pytest.raises(InputError, match=r"column 'a' holds broken text in row 1"):
+        to_arrow(pd.DataFrame({"a": pd.Series(["x", "\ud800"], dtype=object)}))
+
+
+def test_single_precision_is_written_to_json_as_the_decimal_it_shows(tmp_path):
+    write_table(pa.table({"a": pa.array([0.1, None], pa.float32())}), tmp_path / "t.json")
+    assert json.loads((tmp_path / "t.json").read_text()) == [{"a": 0.1}, {"a": None}]

@@ -103,6 +103,11 @@ def test_describe_names_range_codes_levels_step_and_change():
         ("a.txt", "", "must end in .json, .yaml or .yml"),
         (
             "a.yaml",
+            "label: y\nfavourable: 1\nfeatures:\n- name: a\n  kind: binary\n  name: b",
+            "the key 'name' occurs twice in the entry that starts in line 4",
+        ),
+        (
+            "a.yaml",
             "label: y\nfavourable: 1\nfeatures:\n- {name: age, kind: integer, minimum: low, maximum: 3}",
             r"features\[0\] \('age'\) minimum: .*valid integer",
         ),

@@ -1,6 +1,7 @@
 """GPAE: the paper's method, a constrained search in feature space through the auto-encoder's latent space."""
 
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -99,7 +100,7 @@ class GPAE(Explainer):
         one_of("divergence", self.divergence, ("corrected", "literal"))
         for name, least in (("beta", 0.0), ("margin", 1e-9)):
             value = getattr(self, name)
-            if value != "auto" and (isinstance(value, str) or not least <= value < np.inf):
+            if value != "auto" and not (isinstance(value, Real) and least <= float(value) < np.inf):
                 raise InputError(f"{name}={value!r} must be 'auto' or a number of at least {least:g}")
         if not len(self.beta_grid) or not all(0 <= beta < np.inf for beta in self.beta_grid):
             raise InputError(f"beta_grid={self.beta_grid!r} must hold at least one number, none below 0")
@@ -113,10 +114,10 @@ class GPAE(Explainer):
     ) -> None:
         """Search refused validation rows (else training rows) at every beta of the grid."""
         self.density_weight_ = None
+        self.beta_ = float(self.beta_grid[0] if self.beta == "auto" else self.beta)
         pool = X[logits < 0] if validation is None else validation[0]
         pool = pool[self.classifier_.decision_function(pool) < 0] if len(pool) else pool
         if self.beta != "auto" or self.classifier_.latent_dim < 2 or len(pool) < 2:
-            self.beta_ = BETA_GRID[0] if self.beta == "auto" else float(self.beta)
             return
         rows = pool[np.sort(generator.permutation(len(pool))[:_SELECTION_ROWS])]
         lower, upper = self.layout_.box(rows)
@@ -129,7 +130,8 @@ class GPAE(Explainer):
             grid=tuple(self.beta_grid),
             estimator=self.divergence,
         )
-        self.beta_ = self.density_weight_.beta
+        if self.density_weight_ is not None:
+            self.beta_ = self.density_weight_.beta
 
     def surface(self) -> Surface:
         """What the search walks on."""

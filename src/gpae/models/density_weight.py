@@ -1,5 +1,6 @@
 """The choice of beta: at which weight do the counterfactuals spread over the boundary as the data do?"""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -30,6 +31,8 @@ PAPER_GRID = tuple(round(0.1 * i, 1) for i in range(1, 11))
 BETA_GRID = (0.01, 0.02, 0.05, *PAPER_GRID)
 """The paper's grid and three smaller values: on some data the least divergence lies below 0.1."""
 
+_FEWEST = 2
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DensityWeight:
@@ -38,6 +41,7 @@ class DensityWeight:
     grid: NDArray[np.float64]
     divergence: NDArray[np.float64]
     standard_error: NDArray[np.float64]
+    """Of each value, the normaliser's error included, which all betas share."""
     latents: NDArray[np.float64]
     """G x N x d: the counterfactuals' latents at each beta; NaN where the search did not reach the boundary."""
     beta: float
@@ -57,8 +61,10 @@ def choose_density_weight(
     grid: tuple[float, ...] = BETA_GRID,
     n_draws: int = 10,
     estimator: Literal["corrected", "literal"] = "corrected",
-) -> DensityWeight:
+) -> DensityWeight | None:
     """Search the problem's rows once per beta, all betas in one batch, and measure KL(q | p) for each.
+
+    None: at no beta did enough rows reach the boundary to speak of a distribution there.
 
     ``problem.beta`` is ignored. **Differs from the paper**: the boundary is where it is, not through the origin (E14);
     the Monte-Carlo estimate samples the mixture instead of averaging its draws away (E15); ``estimator="literal"``
@@ -72,18 +78,24 @@ def choose_density_weight(
     plane = boundary(surface.model.theta, surface.model.theta0, signed_margin)
     bandwidth = silverman_bandwidth(plane.project(training_latents), n)
     noise = torch.randn(n, n_draws, plane.basis.shape[1], generator=generator, dtype=problem.x.dtype)
-    log_normaliser = slice_log_normaliser(surface.density, plane, generator)
+    log_normaliser, error = slice_log_normaliser(surface.density, plane, training_latents, generator)
     values = []
     for found, at_beta in zip(reached, latents, strict=True):
         centres = plane.project(at_beta[found])
-        if estimator == "literal":
+        if len(centres) < _FEWEST:
+            values.append((np.nan, np.nan))
+        elif estimator == "literal":
             values.append(literal_divergence(surface.density, plane, centres, noise[found], bandwidth))
         else:
-            values.append(kl_divergence(surface.density, plane, centres, noise[found], bandwidth, log_normaliser))
-    divergence, error = np.array(values).T
-    latents = latents.masked_fill(~reached.unsqueeze(2), torch.nan)
+            value, own_error = kl_divergence(surface.density, plane, centres, noise[found], bandwidth, log_normaliser)
+            values.append((value, math.hypot(own_error, float(error))))
     report("choosing beta", 1.0)
-    return DensityWeight(np.array(grid), divergence, error, latents.numpy(), float(grid[int(np.nanargmin(divergence))]))
+    divergence, standard_error = np.array(values).T
+    if np.isnan(divergence).all():
+        return None
+    latents = latents.masked_fill(~reached.unsqueeze(2), torch.nan)
+    beta = float(grid[int(np.nanargmin(divergence))])
+    return DensityWeight(np.array(grid), divergence, standard_error, latents.numpy(), beta)
 
 
 def _searched_at_every_beta(

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -62,7 +62,8 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
     class_weight
         None, ``"balanced"`` or a weight for each class, in the cross-entropy.
     learning_rate, batch_size, max_epochs, patience
-        Adam, and the schedule of :class:`gpae.models.training.Schedule`.
+        Adam, and the schedule of :class:`gpae.models.training.Schedule`; where w_c is chosen, its candidates train up
+        to 20 epochs first and the winner goes on from there.
     density_on
         Rows the density is fitted to: ``"all"``, or ``"target"``: those predicted in the second class (E9).
     density_features, density_draws
@@ -170,11 +171,14 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
             )
         else:
             X_valid, codes_valid = X, codes
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
-        return self._tensors(X, codes, weights), self._tensors(X_valid, codes_valid, np.ones(2))
+        return self._tensors(X, codes), self._tensors(X_valid, codes_valid)
 
-    def _tensors(self, X: NDArray[Any], codes: NDArray[Any], weights: NDArray[Any]) -> Rows:
+    def _tensors(self, X: NDArray[Any], codes: NDArray[Any]) -> Rows:
         device, kind = torch_device(self.device), torch.float32
+        # "balanced" is seen from the rows at hand: validation rows may be balanced where training rows are not
+        there = np.unique(codes)
+        weights = np.ones(2)
+        weights[there] = compute_class_weight(self.class_weight, classes=self.classes_[there], y=self.classes_[codes])
         return Rows(
             torch.tensor(X, dtype=kind, device=device),
             torch.as_tensor(codes, dtype=kind, device=device),
@@ -255,8 +259,10 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
     def inverse_transform(self, latents: ArrayLike) -> NDArray[np.float64]:
         """Decode latents into encoded rows."""
         check_is_fitted(self, "model_")
-        latents = torch.as_tensor(np.asarray(latents), dtype=torch.float64)
-        (x,) = in_tiles(lambda z: (decode(self.model_, z),), (latents,))
+        points: NDArray[np.float64] = check_array(latents, dtype=np.float64)
+        if points.shape[1] != self.latent_dim:
+            raise ValueError(f"latents have {self.latent_dim} columns here, these have {points.shape[1]}")
+        (x,) = in_tiles(lambda z: (decode(self.model_, z),), (torch.as_tensor(points),))
         return np.asarray(x.numpy())
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -269,8 +275,11 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
         """What has to be saved to answer again."""
         check_is_fitted(self, "model_")
         arrays = {**flatten(self.model_, "model"), **flatten(self.density_, "density")}
+        parameters = self.get_params()
+        if isinstance(self.class_weight, dict):  # a JSON object would turn its keys into text
+            parameters["class_weight"] = list(self.class_weight.items())
         values = {
-            "parameters": self.get_params(),
+            "parameters": parameters,
             "classes": self.classes_.tolist(),
             "trace": asdict(self.trace_),
             "length_scale": self.length_scale_,
@@ -284,7 +293,10 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
     def from_state(cls, state: State) -> "GPAEClassifier":
         """Rebuild a fitted classifier from :meth:`state`."""
         values = state.values
-        model = cls(**values["parameters"])
+        parameters = dict(values["parameters"])
+        if isinstance(parameters["class_weight"], list):
+            parameters["class_weight"] = dict(parameters["class_weight"])
+        model = cls(**parameters)
         model.model_ = unflatten(AutoEncoder, state.arrays, "model")
         model.density_ = unflatten(Tilt, state.arrays, "density")
         model.classes_ = np.array(values["classes"])

@@ -1,6 +1,5 @@
 """Checks of the GPAE's parameters, made before any work starts, and the device that a name stands for."""
 
-import math
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -23,14 +22,13 @@ def check_parameters(parameters: Mapping[str, Any]) -> None:
             raise InputError(f"{name}={parameters[name]!r} must be a whole number of at least 1")
     for name in _POSITIVE:
         if not _is_positive(parameters[name]):
-            raise InputError(f"{name}={parameters[name]!r} must be a number above 0")
+            raise InputError(f"{name}={parameters[name]!r} must be a number from 1e-6 to 1e6")
     for name in _POSITIVE_OR_AUTO:
         if parameters[name] != "auto" and not _is_positive(parameters[name]):
-            raise InputError(f"{name}={parameters[name]!r} must be 'auto' or a number above 0")
+            raise InputError(f"{name}={parameters[name]!r} must be 'auto' or a number from 1e-6 to 1e6")
     one_of("fourier", parameters["fourier"], ("random", "sobol"))
     one_of("density_on", parameters["density_on"], ("all", "target"))
-    if not isinstance(parameters["class_weight"], dict):
-        one_of("class_weight", parameters["class_weight"], (None, "balanced"))
+    _check_class_weight(parameters["class_weight"])
     torch_device(parameters["device"])
 
 
@@ -40,12 +38,24 @@ def torch_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise InputError(f"device={name!r} is not known to PyTorch; use 'auto', 'cpu' or 'cuda'") from error
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"device={name!r} is not supported; use 'auto', 'cpu' or 'cuda'")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"device={name!r}: PyTorch sees no CUDA device here; use 'auto' or 'cpu'")
     return device
 
 
+def _check_class_weight(weight: Any) -> None:
+    if not isinstance(weight, dict):
+        one_of("class_weight", weight, (None, "balanced"))
+        return
+    for label, value in weight.items():
+        if not _is_positive(value):
+            raise InputError(f"class_weight gives {label!r} the weight {value!r}; it must be a number above 0")
+
+
 def _is_positive(value: object) -> bool:
-    return isinstance(value, Real) and 0 < float(value) < math.inf
+    """Beyond these limits single precision fails, and nobody means them."""
+    return isinstance(value, Real) and 1e-6 <= float(value) <= 1e6

@@ -20,9 +20,19 @@ _MAX_ROUNDS = 6
 _ERROR = 0.01
 """Standard error of log Z on fresh draws at which the fit is believed."""
 _TAILS = 2.5
-"""The second round moves half of the centres to where the first round's density has its mass."""
+"""Standard deviations of the wide Gaussian among the proposals."""
 
-__all__ = ["Tilt", "curvature", "fit_tilt", "log_density", "log_envelope", "score"]
+__all__ = [
+    "Tilt",
+    "curvature",
+    "fit_tilt",
+    "log_density",
+    "log_envelope",
+    "log_mean",
+    "proposal",
+    "resample",
+    "score",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,17 +105,17 @@ def fit_tilt(
     weights = torch.zeros(n_features, dtype=white.dtype)
     centres = _sample(white, _CENTRES, generator)
     for _ in range(_MAX_ROUNDS):
-        draws, log_importance = _proposal(centres, n_draws, generator)
+        draws, log_importance = proposal(centres, n_draws, generator)
         phi = features(fmap, draws)
         weights = _maximise_posterior(weights, data_mean, phi, log_importance, ridge)
         seen = torch.logsumexp(phi @ weights + log_importance, 0) - math.log(len(draws))
-        fresh, log_importance = _proposal(centres, n_fresh, generator)
+        fresh, log_importance = proposal(centres, n_fresh, generator)
         log_terms = torch.cat([features(fmap, part) @ weights for part in fresh.split(20_000)]) + log_importance
-        log_normaliser, error = _log_mean(log_terms)
+        log_normaliser, error = log_mean(log_terms)
         # a spike that the fit's own draws missed shows in the fresh ones: look there in the next round
         if error < _ERROR and (log_normaliser - seen).abs() < 5 * _ERROR:
             break
-        centres = torch.cat([_sample(white, _CENTRES // 2, generator), _resample(fresh, log_terms, generator)])
+        centres = torch.cat([_sample(white, _CENTRES // 2, generator), resample(fresh, log_terms, generator)])
 
     inverse = torch.linalg.inv(factor)
     frequencies = fmap.frequencies @ inverse
@@ -124,7 +134,7 @@ def _sample(points: Float[Tensor, "N d"], n: int, generator: torch.Generator) ->
     return points[torch.randperm(len(points), generator=generator)[:n]]
 
 
-def _resample(
+def resample(
     draws: Float[Tensor, "K d"], log_weight: Float[Tensor, " K"], generator: torch.Generator
 ) -> Float[Tensor, "n d"]:
     """Draws where the tilted density has its mass."""
@@ -132,7 +142,7 @@ def _resample(
     return draws[torch.multinomial(weight, _CENTRES // 2, replacement=True, generator=generator)]
 
 
-def _proposal(
+def proposal(
     centres: Float[Tensor, "C d"], n_draws: int, generator: torch.Generator
 ) -> tuple[Float[Tensor, "K d"], Float[Tensor, " K"]]:
     """Draw a quarter each from N(0, I), from its tails, near and very near the centres.
@@ -197,7 +207,7 @@ def _maximise_posterior(
     return w
 
 
-def _log_mean(log_terms: Float[Tensor, " K"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+def log_mean(log_terms: Float[Tensor, " K"]) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """log of the mean of exp(terms), and its standard error by the delta method."""
     n = len(log_terms)
     log_mean = torch.logsumexp(log_terms, 0) - math.log(n)

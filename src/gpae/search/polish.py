@@ -2,8 +2,8 @@
 
 The relaxation treats every column as a number. Here each row's categories are settled (the levels that the relaxed
 solution leans to, or the person's own), the remaining columns are solved again, everything is snapped to allowed
-values, and a local search over single features does the rest: :func:`repair` buys back the decision that rounding
-lost, :func:`tighten` gives back whatever the decision does not need.
+values, and a local search over single features does the rest: repairing buys back the decision that rounding lost,
+tightening gives back whatever the decision does not need.
 """
 
 from dataclasses import dataclass

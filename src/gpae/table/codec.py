@@ -301,10 +301,9 @@ def _merge(name: str, own: pa.Array, kept: Mask, values: Array, kind: pa.DataTyp
         read = read_numbers(name, own).values
         own = pa.array(read, mask=np.isnan(read))
     own = pc.if_else(pa.array(kept), own, pa.scalar(None, own.type))
-    if pa.types.is_float32(kind) and not _fits(own, kind):
-        kind = pa.float64()
-    own = _widened(own, kind)
+    # in the training type first: whether a neighbour needs a wider column must not change a value
     new = _numbers(np.where(kept, np.nan, values), kind)
+    own = _widened(own, pa.float64() if pa.types.is_float32(kind) and not _fits(own, kind) else kind)
     if own.type != new.type:
         own, new = (pc.cast(part, pa.float64(), safe=False) for part in (own, new))
     return pc.if_else(pa.array(kept), own, new)

@@ -71,14 +71,22 @@ def to_arrow(frame: Any, what: str = "table") -> dict[str, pa.Array]:
 def _arrow_column(series: "nw.Series[Any]") -> pa.Array:
     try:
         column = series.to_arrow()
-    except pa.ArrowException:
-        # An object column of mixed types: read everything as text; numbers are parsed again from there.
-        absent = series.is_null().to_list()
-        cells = [None if null else str(cell) for cell, null in zip(series.to_list(), absent, strict=True)]
-        column = pa.array(cells, pa.string())
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        column = _as_text(series)
     if pa.types.is_string_view(column.type):
         column = column.cast(pa.large_string())  # Arrow's own functions do not all know the view
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _as_text(series: "nw.Series[Any]") -> pa.Array:
+    """Read an object column of mixed types, or of endless whole numbers, as text; numbers are parsed again from it."""
+    absent = series.is_null().to_list()
+    cells = [None if null else str(cell) for cell, null in zip(series.to_list(), absent, strict=True)]
+    try:
+        return pa.array(cells, pa.string())
+    except UnicodeEncodeError as error:
+        row = next(i for i, cell in enumerate(cells) if cell == error.object)
+        raise InputError(f"column {series.name!r} holds broken text in row {row}: {error.object!r}; mend it") from None
 
 
 def column_of(columns: dict[str, pa.Array], name: str, what: str = "table") -> pa.Array:
@@ -133,7 +141,8 @@ def read_table(path: str | Path) -> pa.Table:
     except InputError:
         raise
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        raise InputError(f"table {str(path)!r} cannot be read: {error}") from None
+        hint = "; a CSV must be UTF-8 text with commas, every line as long as its header" if reader is _read_csv else ""
+        raise InputError(f"table {str(path)!r} cannot be read: {error}{hint}") from None
     if len(set(names)) < len(names):
         raise InputError(f"table {str(path)!r} has the column {_twice(names)!r} twice; rename one in its header")
     if table.num_rows == 0:
@@ -155,7 +164,19 @@ def _reader(path: Path) -> Callable[[Path], pa.Table]:
 
 
 def _read_parquet(path: Path) -> pa.Table:
+    if path.is_dir():
+        _refuse_uneven(sorted(path.rglob("*.parquet")))
     return pq.read_table(path)
+
+
+def _refuse_uneven(files: Sequence[Path]) -> None:
+    """Arrow fills a column that one of the files lacks with nulls, which would pass for missing values."""
+    columns = {file: pq.read_schema(file).names for file in files}
+    every = dict.fromkeys(name for names in columns.values() for name in names)
+    for file, names in columns.items():
+        for name in every:
+            if name not in names:
+                raise InputError(f"table {str(file)!r} lacks the column {name!r} that other files of its folder have")
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -169,7 +190,15 @@ def _read_csv(path: Path) -> pa.Table:
     # Single-threaded: Arrow's reader threads abort the process when it ends soon after reading.
     options = pacsv.ReadOptions(block_size=block, use_threads=False)
     convert = pacsv.ConvertOptions(null_values=_NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False)
-    return pacsv.read_csv(pa.BufferReader(data), read_options=options, convert_options=convert)
+    table = pacsv.read_csv(pa.BufferReader(data), read_options=options, convert_options=convert)
+    if table.num_columns == 1 and any(mark in table.column_names[0] for mark in ";\t|"):
+        raise InputError(
+            f"table {str(path)!r} has one column, {table.column_names[0]!r}; separate its columns by commas"
+        )
+    for column in table.schema:
+        if pa.types.is_binary(column.type):  # what Arrow makes of bytes that are no UTF-8
+            raise ValueError(f"column {column.name!r} holds text in another encoding")
+    return table
 
 
 def write_table(frame: Any, path: str | Path) -> None:
@@ -188,7 +217,14 @@ def _write_csv(table: pa.Table, path: Path) -> None:
     pacsv.write_csv(pa.table(dict(zip(table.column_names, columns, strict=True))), path)
 
 
+def _short_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The float32 0.1 as 0.1, not as 0.10000000149."""
+    return pc.cast(pc.cast(column, pa.string()), pa.float64()) if pa.types.is_float32(column.type) else column
+
+
 def _write_json(table: pa.Table, path: Path) -> None:
-    records = [{name: None if cell != cell else cell for name, cell in record.items()} for record in table.to_pylist()]
+    columns = {name: _short_numbers(table[name]) for name in table.column_names}
+    rows = pa.table(columns).to_pylist()
+    records = [{name: None if cell != cell else cell for name, cell in record.items()} for record in rows]
     text = json.dumps(records, ensure_ascii=False, indent=1, default=str, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")

@@ -253,8 +253,8 @@ class Schema(_Frozen):
         """Return the schema as plain JSON values, without what is left at its default."""
         plain: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True)
         plain["features"] = [
-            # The kind is a default too, but without it the rest cannot be read.
-            {"name": feature.name, "kind": feature.kind, **entry}
+            # Defaults too, but without the kind the rest cannot be read, and the change is what people edit.
+            {"name": feature.name, "kind": feature.kind, "change": feature.change.value, **entry}
             for feature, entry in zip(self.features, plain["features"], strict=True)
         ]
         return plain
@@ -291,7 +291,7 @@ class Schema(_Frozen):
         as_json = _is_json(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
-            values = json.loads(text) if as_json else yaml.safe_load(text)
+            values = json.loads(text) if as_json else yaml.load(text, _StrictLoader)
         except OSError as error:
             raise InputError(f"schema file {str(path)!r} cannot be read: {error.strerror}") from None
         except (ValueError, yaml.YAMLError) as error:
@@ -325,6 +325,19 @@ def two_labels(name: str, values: Sequence[Level], favourable: Any) -> tuple[Lev
             f"its values are {listed(values)}: choose one of them"
         )
     return values[1 - position], values[position]
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML lets the last of two equal keys win in silence; in a schema that is a slip of the editor."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuse a key that is there already."""
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = [key for i, key in enumerate(keys) if key in keys[:i]]
+        if twice:
+            line = node.start_mark.line + 1
+            raise yaml.YAMLError(f"the key {twice[0]!r} occurs twice in the entry that starts in line {line}")
+        return super().construct_mapping(node, deep)
 
 
 def _is_json(path: Path) -> bool:
