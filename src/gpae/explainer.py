@@ -54,7 +54,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         if not np.isfinite(X).all():
             raise InputError("the encoded rows hold NaN or infinite values")
         self.layout_ = layout
-        self.classifier_ = self._fit(X, y, validation)
+        self.classifier_ = self._fit(np.ascontiguousarray(X), y, validation)
         return self
 
     @final
@@ -77,7 +77,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             raise InputError(f"k is {k!r}: ask for a whole number of plans")
         if k < 1:
             raise InputError(f"k is {k}: ask for at least one plan")
-        X = np.asarray(X, dtype=np.float64)
+        X = np.ascontiguousarray(X, dtype=np.float64)
         n_features = len(self.layout_.features)
         targets = np.broadcast_to(np.asarray(target, dtype=np.int64), len(X)).copy()
         kept = np.broadcast_to(False if fixed is None else np.asarray(fixed), (len(X), n_features))

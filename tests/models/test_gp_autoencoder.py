@@ -95,3 +95,14 @@ def test_three_classes_are_refused_with_a_reason() -> None:
 def test_the_margin_is_two_per_cent_of_the_logits_spread(model: GPAEClassifier) -> None:
     X, _ = moons()
     assert default_margin(model) == pytest.approx(0.02 * model.decision_function(X).std(ddof=1), rel=1e-9)
+
+
+def test_rows_in_any_memory_layout_are_read(model: GPAEClassifier) -> None:
+    X, y = moons(60)
+    np.testing.assert_array_equal(model.decision_function(X[::-1]), model.decision_function(X)[::-1])
+    np.testing.assert_array_equal(model.transform(np.asfortranarray(X)), model.transform(X))
+    latents = model.transform(X)
+    np.testing.assert_array_equal(model.inverse_transform(latents[::-1]), model.inverse_transform(latents)[::-1])
+    GPAEClassifier(2, 40, max_epochs=1, random_state=0).fit(X[::-1], y[::-1])
+    with pytest.raises(ValueError, match="latents have 2 columns here, these have 3"):
+        model.inverse_transform(np.zeros((4, 3)))

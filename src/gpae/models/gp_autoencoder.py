@@ -180,7 +180,7 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
         weights = np.ones(2)
         weights[there] = compute_class_weight(self.class_weight, classes=self.classes_[there], y=self.classes_[codes])
         return Rows(
-            torch.tensor(X, dtype=kind, device=device),
+            torch.tensor(np.ascontiguousarray(X), dtype=kind, device=device),
             torch.as_tensor(codes, dtype=kind, device=device),
             torch.as_tensor(weights[codes], dtype=kind, device=device),
         )
@@ -227,7 +227,9 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
     def _latents(self, X: NDArray[Any]) -> Tensor:
         """Latents in float64 on the CPU, in tiles: the value of a row does not depend on its neighbours."""
         check_is_fitted(self, "model_")
-        (latents,) = in_tiles(lambda x: (encode(self.model_, x),), (torch.tensor(X, dtype=torch.float64),))
+        (latents,) = in_tiles(
+            lambda x: (encode(self.model_, x),), (torch.tensor(np.ascontiguousarray(X), dtype=torch.float64),)
+        )
         return latents
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -236,7 +238,7 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
         X = validate_data(self, X, dtype=np.float64, reset=False)
         (g,) = in_tiles(
             lambda x: (logit(self.model_, encode(self.model_, x)),),
-            (torch.tensor(X, dtype=torch.float64),),
+            (torch.tensor(np.ascontiguousarray(X), dtype=torch.float64),),
         )
         return np.asarray(g.numpy())
 
@@ -262,7 +264,7 @@ class GPAEClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transform
         points: NDArray[np.float64] = check_array(latents, dtype=np.float64)
         if points.shape[1] != self.latent_dim:
             raise ValueError(f"latents have {self.latent_dim} columns here, these have {points.shape[1]}")
-        (x,) = in_tiles(lambda z: (decode(self.model_, z),), (torch.as_tensor(points),))
+        (x,) = in_tiles(lambda z: (decode(self.model_, z),), (torch.tensor(np.ascontiguousarray(points)),))
         return np.asarray(x.numpy())
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
