@@ -39,7 +39,7 @@ contracts: $(READY) ## who may import whom (.importlinter)
 
 unit: $(READY) ## the tests
 	@echo "== pytest"
-	@$(BIN)/pytest -q
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto
 
 study: $(READY) ## the figures under results/ again (an hour or more)
 	@$(BIN)/python benchmarks/core.py -o results/core

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -284,7 +285,8 @@ def test_a_row_that_cannot_reach_the_margin_settles_for_less(table: pd.DataFrame
     """With a margin that no row can have, plans just across the boundary are still found."""
     explainer = TabularExplainer(label="granted", favourable="yes", beta=0.1, margin=0.1, **SMALL).fit(table)
     top = explainer.method_.classifier_.decision_function(explainer.codec_.encode(table).rows).max()
-    explainer.method_.margin_ = float(30 * top)
+    method = explainer.method_
+    method.search_ = replace(method.search_, margin=float(30 * top))
     refused = table[explainer.predict(table) == "no"].head(6)
     answer = explainer.explain(refused)
     assert answer.summary() == {"found": 6}
@@ -425,6 +427,22 @@ def test_the_papers_solver_answers_as_well(table: pd.DataFrame, people: pd.DataF
     explainer = TabularExplainer(label="granted", favourable="yes", solver="reference", beta=0.1, **SMALL).fit(table)
     answer = explainer.explain(people.head(6))
     assert set(answer.summary()) <= {"found", "already_favourable"}
+
+
+def test_a_classifier_without_a_density_leaves_plausibility_open(table: pd.DataFrame, people, tmp_path: Path) -> None:
+    explainer = TabularExplainer(label="granted", favourable="yes", method="logistic", immutable=("age",)).fit(table)
+    answer = explainer.explain(people)
+    plans = answer.table[answer.table.found]
+    assert len(plans)
+    assert plans[["log_density", "plausibility"]].isna().all(axis=None)
+    assert (plans.probability > 0.5).all()
+    assert answer.arrow["plausibility"].null_count == len(answer.table)
+    text = " ".join(
+        t.get_text() for t in answer.plot(row=int(plans.row.iloc[0])).findobj(lambda a: hasattr(a, "get_text"))
+    )
+    assert "plausible" not in text
+    explainer.save(tmp_path / "m.gpae")
+    assert TabularExplainer.load(tmp_path / "m.gpae").explain(people).arrow.equals(answer.arrow)
 
 
 def test_a_neighbour_who_needs_a_wider_column_does_not_change_my_value() -> None:

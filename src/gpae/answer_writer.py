@@ -1,14 +1,15 @@
 """From encoded counterfactuals to an answer in the user's units, every plan judged as it is written."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpae.answer import OWN_COLUMNS, Answer
-from gpae.arrays import Mask, Probabilities, Rows
+from gpae.arrays import Mask, Rows
+from gpae.classifier import Classifier
 from gpae.favourable import FavourableRows
 from gpae.plots.plan_view import Change, LevelChange, NumberChange, PlanView
 from gpae.results import Counterfactuals, Status
@@ -16,19 +17,7 @@ from gpae.table.codec import Codec, Encoded
 from gpae.table.frames import frame_kind, to_arrow
 from gpae.table.schema import Continuous, Integer
 
-__all__ = ["AnswerWriter", "DensityClassifier"]
-
-
-class DensityClassifier(Protocol):
-    """A classifier that also knows how dense a row is."""
-
-    def predict_proba(self, X: Rows) -> Probabilities:
-        """Class probabilities, B x 2."""
-        ...
-
-    def score_samples(self, X: Rows) -> NDArray[np.float64]:
-        """Log density of each row."""
-        ...
+__all__ = ["AnswerWriter"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +25,7 @@ class AnswerWriter:
     """What it takes to write plans down and to judge them."""
 
     codec: Codec
-    classifier: DensityClassifier
+    classifier: Classifier
     favourable: FavourableRows
     prefix: str
 
@@ -62,8 +51,16 @@ class AnswerWriter:
         return np.asarray(self.classifier.predict_proba(X)[:, 1]) if len(X) else np.zeros(0)
 
     def log_density(self, X: Rows) -> NDArray[np.float64]:
-        """Of each row's latent."""
-        return np.asarray(self.classifier.score_samples(X)) if len(X) else np.zeros(0)
+        """Of each row's latent; NaN where the classifier knows no density."""
+        if not len(X) or not hasattr(self.classifier, "score_samples"):
+            return np.full(len(X), np.nan)
+        return np.asarray(self.classifier.score_samples(X))
+
+    def plausibility(self, log_density: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Percentile among the favourable training rows; NaN where there is no density."""
+        if not len(self.favourable.log_densities):
+            return np.full(len(log_density), np.nan)
+        return self.favourable.percentile(log_density)
 
     @property
     def outcome(self) -> str:
@@ -112,14 +109,14 @@ class _Plans:
             "distance": self._at_plans(np.linalg.norm(u - x, axis=1)),
             "changes": self._at_plans(writer.codec.layout.n_changes(u, x)),
             "log_density": self._at_plans(log_density),
-            "plausibility": self._at_plans(writer.favourable.percentile(log_density)),
+            "plausibility": self._at_plans(writer.plausibility(log_density)),
             "reason": pa.array(reasons, pa.string()),
         }
 
     def _at_plans(self, values: NDArray[Any]) -> pa.Array:
         full = np.zeros(len(self.sound), dtype=values.dtype)
         full[self.sound] = values
-        return pa.array(full, mask=~self.sound)
+        return pa.array(full, mask=~self.sound | np.isnan(full))
 
     def _reason(self, status: str, why_bad: str) -> str:
         outcome = self.writer.outcome
@@ -158,13 +155,14 @@ class _Plans:
         writer, schema = self.writer, self.writer.codec.schema
         x, u = self.found.factual[line : line + 1], self.written[line : line + 1]
         changed = writer.codec.layout.changed(u, x)[0]
+        plausibility = float(writer.plausibility(writer.log_density(u))[0])
         return PlanView(
             outcome=f"{schema.label} {writer.outcome}",
             changes=tuple(self._change(line, int(i)) for i in np.flatnonzero(changed)),
             unchanged=tuple(name for name, moved in zip(schema.names, changed, strict=True) if not moved),
             probability_before=float(writer.probability(x)[0]),
             probability_after=float(writer.probability(u)[0]),
-            plausibility=float(writer.favourable.percentile(writer.log_density(u))[0]),
+            plausibility=None if np.isnan(plausibility) else plausibility,
         )
 
     def _change(self, line: int, i: int) -> Change:

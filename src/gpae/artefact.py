@@ -40,6 +40,16 @@ class State:
     arrays: dict[str, NDArray[Any]]
     values: dict[str, Any]
 
+    def with_part(self, name: str, part: "State") -> "State":
+        """This state and, under a name of its own, that of a part."""
+        arrays = {f"{name}.{key}": array for key, array in part.arrays.items()}
+        return State(self.arrays | arrays, self.values | {name: part.values})
+
+    def part(self, name: str) -> "State":
+        """What :meth:`with_part` put under a name."""
+        own = {key.removeprefix(f"{name}."): a for key, a in self.arrays.items() if key.startswith(f"{name}.")}
+        return State(own, self.values[name])
+
 
 def flatten(value: Any, prefix: str) -> dict[str, NDArray[Any]]:
     """The tensors of a (nested) dataclass as arrays named ``prefix.field``."""

@@ -70,7 +70,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         """Search up to ``k`` counterfactuals for each row.
 
         ``fixed`` (F or B x F) names features that must not change, beside those of the schema. A row that the
-        classifier already puts in its target class is not searched.
+        classifier already puts in its target class is not searched, nor is one of which nothing may change.
         """
         check_is_fitted(self, "classifier_")
         if not isinstance(k, int | np.integer) or isinstance(k, bool):
@@ -82,13 +82,12 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         targets = np.broadcast_to(np.asarray(target, dtype=np.int64), len(X)).copy()
         kept = np.broadcast_to(False if fixed is None else np.asarray(fixed), (len(X), n_features))
         there = self._in_target(X, targets)
-        asked = np.flatnonzero(~there)
-        lower, upper = self.layout_.box(X[asked], kept[asked])
-        query = Query(X[asked], targets[asked], kept[asked], lower, upper)
+        lower, upper = self.layout_.box(X, kept)
+        stuck = (lower == upper).all(axis=1)
+        asked = np.flatnonzero(~there & ~stuck)
+        query = Query(X[asked], targets[asked], kept[asked], lower[asked], upper[asked])
         row, u = self._search(query, k, seed) if len(asked) else _nothing(X)
         good = self._verified(query, row, u)
-        stuck = np.zeros(len(X), dtype=np.bool_)
-        stuck[asked] = (lower == upper).all(axis=1)
         return _long_form(X, targets, there, stuck, asked[row[good]], u[good])
 
     def _in_target(self, X: Rows, target: Labels) -> Mask:

@@ -180,7 +180,8 @@ class TabularExplainer:
         model = self.method_.classifier_
         chosen = X[model.predict_proba(X)[:, 1] > 0.5]
         rows = chosen if len(chosen) else X
-        densities = model.score_samples(rows)  # type: ignore[attr-defined]
+        # a classifier without a density of its rows leaves the plans' plausibility open
+        densities = model.score_samples(rows) if hasattr(model, "score_samples") else np.zeros(0)
         self.favourable_rows_ = FavourableRows.of(rows, densities, self.codec_)
 
     def _check_fitted(self) -> None:
@@ -228,7 +229,7 @@ class TabularExplainer:
         encoded = self.codec_.encode(table)
         good = np.flatnonzero(~encoded.bad)
         found = self.method_.explain(encoded.rows[good], 1, fixed=fixed, k=k, seed=seed)
-        writer = AnswerWriter(self.codec_, self.method_.classifier_, self.favourable_rows_, self.prefix)  # type: ignore[arg-type]
+        writer = AnswerWriter(self.codec_, self.method_.classifier_, self.favourable_rows_, self.prefix)
         return writer.write(table, encoded, good, found)
 
     # saving

@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gpae.numerics.autoencoder import encode
 from gpae.numerics.boundary import boundary
 from gpae.numerics.divergence import (
     kl_divergence,
@@ -106,6 +105,6 @@ def _searched_at_every_beta(
     betas = torch.tensor(grid, dtype=problem.x.dtype).repeat_interleave(n)
     stacked = replace(problem.rows(torch.arange(n).repeat(len(grid))), beta=betas)
     solution = newton.solve(surface, stacked)
-    (latents,) = in_tiles(lambda u: (encode(surface.model, u),), (solution.u,))
+    (latents,) = in_tiles(lambda u: (surface.model.encode(u),), (solution.u,))
     reached = solution.violation <= 0.01 * stacked.margin
     return latents.unflatten(0, (len(grid), n)), reached.unflatten(0, (len(grid), n))

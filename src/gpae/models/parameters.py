@@ -1,4 +1,4 @@
-"""Checks of the GPAE's parameters, made before any work starts, and the device that a name stands for."""
+"""Checks of the auto-encoders' parameters, made before any work starts, and the device that a name stands for."""
 
 from collections.abc import Mapping
 from numbers import Integral, Real
@@ -10,24 +10,28 @@ from gpae.errors import InputError, one_of
 
 __all__ = ["check_parameters", "torch_device"]
 
-_COUNTS = ("latent_dim", "n_features", "batch_size", "max_epochs", "patience", "density_features", "density_draws")
+_COUNTS = (
+    "latent_dim", "n_features", "n_inducing", "hidden_dim", "batch_size", "max_epochs", "max_steps", "patience",
+    "density_features", "density_draws",
+)  # fmt: skip
 _POSITIVE = ("decoder_length_scale", "reconstruction_weight", "learning_rate")
 _POSITIVE_OR_AUTO = ("length_scale", "classification_weight")
+_KNOWN = {"fourier": ("random", "sobol"), "density_on": ("all", "target"), "layers_per_side": (1, 2)}
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Refuse what cannot be fitted with, naming the parameter and its value."""
-    for name in _COUNTS:
+    """Refuse what cannot be fitted with, naming the parameter and its value; each estimator has its share of them."""
+    for name in filter(parameters.__contains__, _COUNTS):
         if not isinstance(parameters[name], Integral) or parameters[name] < 1:
             raise InputError(f"{name}={parameters[name]!r} must be a whole number of at least 1")
-    for name in _POSITIVE:
+    for name in filter(parameters.__contains__, _POSITIVE):
         if not _is_positive(parameters[name]):
             raise InputError(f"{name}={parameters[name]!r} must be a number from 1e-6 to 1e6")
-    for name in _POSITIVE_OR_AUTO:
+    for name in filter(parameters.__contains__, _POSITIVE_OR_AUTO):
         if parameters[name] != "auto" and not _is_positive(parameters[name]):
             raise InputError(f"{name}={parameters[name]!r} must be 'auto' or a number from 1e-6 to 1e6")
-    one_of("fourier", parameters["fourier"], ("random", "sobol"))
-    one_of("density_on", parameters["density_on"], ("all", "target"))
+    for name in filter(parameters.__contains__, _KNOWN):
+        one_of(name, parameters[name], _KNOWN[name])
     _check_class_weight(parameters["class_weight"])
     torch_device(parameters["device"])
 

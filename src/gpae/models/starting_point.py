@@ -4,6 +4,8 @@ import math
 from dataclasses import fields
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from torch.nn.functional import softplus
 
 from gpae.models.training import Rows
@@ -12,13 +14,21 @@ from gpae.numerics.convex import logistic, ridge
 from gpae.numerics.fourier import FourierMap, features, median_length_scale
 from gpae.progress import report
 
-__all__ = ["LENGTH_SCALE_FACTORS", "choose_length_scale", "start_from_convex_parts"]
+__all__ = [
+    "CONVEX_ROWS",
+    "LENGTH_SCALE_FACTORS",
+    "PRIOR",
+    "choose_length_scale",
+    "convex_latents",
+    "start_from_convex_parts",
+]
 
 LENGTH_SCALE_FACTORS = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 """Candidates for the encoder's length-scale, in units of the median distance between two rows over sqrt(2)."""
 
-_CONVEX_ROWS = 10_000
-_PRIOR = 0.1
+CONVEX_ROWS = 10_000
+"""At most so many rows are used for a start."""
+PRIOR = 0.1
 """Prior precision of the convex starting point; W_e's own prior leaves the scale of theta free, which is weaker."""
 
 
@@ -39,7 +49,7 @@ def choose_length_scale(
     losses = []
     for i, factor in enumerate(LENGTH_SCALE_FACTORS):
         fmap = FourierMap(unit_map.frequencies / (factor * base), unit_map.phases)
-        v, bias = logistic(features(fmap, rows.x), rows.y, rows.weight, _PRIOR / len(rows.x), n_steps=6)
+        v, bias = logistic(features(fmap, rows.x), rows.y, rows.weight, PRIOR / len(rows.x), n_steps=6)
         g = features(fmap, judges.x) @ v + bias
         losses.append(torch.nan_to_num(judges.weight * (softplus(g) - judges.y * g), nan=torch.inf))
         report("choosing the length-scale", (i + 1) / len(LENGTH_SCALE_FACTORS))
@@ -52,21 +62,28 @@ def choose_length_scale(
 def start_from_convex_parts(
     train: Rows, encoder: FourierMap, decoder: FourierMap, latent_dim: int, generator: torch.Generator
 ) -> AutoEncoder:
-    """A start that is already good: the first latent is the logit of the convex classifier, the others the leading
-    directions of the best linear reconstruction from the features, the decoder the ridge solution given those."""
-    rows = train.sample(_CONVEX_ROWS, generator)
+    """A start that is already good: :func:`convex_latents`, and for the decoder the ridge solution given those."""
+    rows = train.sample(CONVEX_ROWS, generator)
     phi = features(encoder, rows.x)
-    v, bias = logistic(phi, rows.y, rows.weight, _PRIOR / len(rows.x))
+    encoder_weights, theta, bias = convex_latents(phi, rows, latent_dim, generator)
+    decoder_weights = ridge(features(decoder, phi @ encoder_weights), rows.x, PRIOR)
+    return AutoEncoder(encoder, encoder_weights, decoder, decoder_weights, theta, bias)
+
+
+def convex_latents(
+    phi: Float[Tensor, "N S"], rows: Rows, latent_dim: int, generator: torch.Generator
+) -> tuple[Float[Tensor, "S d"], Float[Tensor, " d"], Float[Tensor, ""]]:
+    """Latents that are linear in features of the rows, with theta and theta_0: the first is the logit of the convex
+    classifier, the others are the leading directions of the best linear reconstruction from the features."""
+    v, bias = logistic(phi, rows.y, rows.weight, PRIOR / len(rows.x))
     spread = (phi @ v).std().clamp(min=1e-6)
     centred = phi - phi.mean(0)
-    linear = ridge(centred, rows.x - rows.x.mean(0), _PRIOR)
+    linear = ridge(centred, rows.x - rows.x.mean(0), PRIOR)
     directions = torch.linalg.svd(centred @ linear, full_matrices=False).Vh[: latent_dim - 1].T
     others = linear @ directions
     others = others / (centred @ others).square().mean(0).sqrt().clamp(min=1e-6)
     missing = latent_dim - 1 - others.shape[1]
     noise = torch.randn(len(v), missing, generator=generator, dtype=v.dtype).to(v.device)
-    encoder_weights = torch.cat([(v / spread).unsqueeze(1), others, noise], 1)
     theta = v.new_zeros(latent_dim)
     theta[0] = spread
-    decoder_weights = ridge(features(decoder, phi @ encoder_weights), rows.x, _PRIOR)
-    return AutoEncoder(encoder, encoder_weights, decoder, decoder_weights, theta, bias)
+    return torch.cat([(v / spread).unsqueeze(1), others, noise], 1), theta, bias

@@ -6,8 +6,9 @@ The loss (E1, E2), with y in {0, 1} and class weights c_i:
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float
@@ -18,7 +19,9 @@ from gpae.numerics.autoencoder import AutoEncoder, decode, logit
 from gpae.numerics.fourier import features
 from gpae.progress import report
 
-__all__ = ["LossWeights", "Rows", "Schedule", "Trace", "choose_weights", "train"]
+__all__ = ["LossWeights", "Rows", "Schedule", "Trace", "choose_weights", "cross_entropy_of", "train", "winner"]
+
+T = TypeVar("T")
 
 _CACHED_ENTRIES = 250_000_000
 _RACE_EPOCHS = 20
@@ -87,18 +90,22 @@ def choose_weights(
 ) -> tuple[LossWeights, AutoEncoder]:
     """Race the candidates for some epochs; return the winner and where its training has come to.
 
-    The lowest cross-entropy on validation rows wins; among those close to it, the one that reconstructs best. A few
-    epochs are not enough: a reconstruction that weighs too much harms the classifier late.
+    A few epochs are not enough: a reconstruction that weighs too much harms the classifier late.
     """
     race = replace(schedule, max_epochs=min(_RACE_EPOCHS, schedule.max_epochs))
     outcomes = []
     for weights in candidates:
         stage = f"trying classification weight {weights.classification:g}"
         model, trace = train(start, rows, valid, weights, race, generator, stage)
-        outcomes.append((trace.cross_entropy[trace.best], trace.reconstruction[trace.best], weights, model))
-    bound = (1 + _CLOSE) * min(cross_entropy for cross_entropy, *_ in outcomes)
-    *_, weights, model = min((o for o in outcomes if o[0] <= bound), key=lambda outcome: outcome[1])
-    return weights, model
+        outcomes.append((trace, (weights, model)))
+    return winner(outcomes)
+
+
+def winner(outcomes: Sequence[tuple[Trace, T]]) -> T:
+    """The lowest cross-entropy on validation rows wins; among those close to it, the one that reconstructs best."""
+    bound = (1 + _CLOSE) * min(trace.cross_entropy[trace.best] for trace, _ in outcomes)
+    close = [outcome for outcome in outcomes if outcome[0].cross_entropy[outcome[0].best] <= bound]
+    return min(close, key=lambda outcome: outcome[0].reconstruction[outcome[0].best])[1]
 
 
 def train(
@@ -163,11 +170,12 @@ def _loss(
     rebuilt = phase.cos() @ (model.decoder.amplitude * model.decoder_weights)
     reconstruction = (rebuilt - batch.x).square().sum(1).mean()
     prior = (model.encoder_weights.square().sum() + model.decoder_weights.square().sum()) / (2 * n)
-    cross_entropy = _cross_entropy(logit(model, latent), batch)
+    cross_entropy = cross_entropy_of(logit(model, latent), batch)
     return weights.reconstruction * reconstruction + weights.classification * cross_entropy + prior
 
 
-def _cross_entropy(g: Float[Tensor, " N"], rows: Rows) -> Float[Tensor, ""]:
+def cross_entropy_of(g: Float[Tensor, " N"], rows: Rows) -> Float[Tensor, ""]:
+    """mean c_i [softplus(g_i) - y_i g_i] (E1)."""
     return (rows.weight * (softplus(g) - rows.y * g)).mean()
 
 
@@ -175,4 +183,4 @@ def _cross_entropy(g: Float[Tensor, " N"], rows: Rows) -> Float[Tensor, ""]:
 def _figures(model: AutoEncoder, phi: Float[Tensor, "N S"], valid: Rows) -> tuple[float, float]:
     latent = phi @ model.encoder_weights
     reconstruction = (decode(model, latent) - valid.x).square().sum(1).mean()
-    return float(reconstruction), float(_cross_entropy(logit(model, latent), valid))
+    return float(reconstruction), float(cross_entropy_of(logit(model, latent), valid))

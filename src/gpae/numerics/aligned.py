@@ -1,8 +1,9 @@
 """Matrix algebra whose result for a row does not depend on where in memory the row lies.
 
 The kernels behind torch take another path, with other last bits, for data that do not start on a boundary of 16 bytes.
-Inside a tile of fixed size that happens exactly where a dimension is odd: every other row or matrix is then out of
-step. Padding odd dimensions with zeros (or, for square systems, ones on the diagonal) puts all of them in step.
+Inside a tile of fixed size that happens exactly where a dimension is odd (for doubles; no multiple of four for single
+precision): every other row or matrix is then out of step. Padding such dimensions with zeros (or, for square systems,
+ones on the diagonal) puts all of them in step.
 """
 
 import torch
@@ -10,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-__all__ = ["EVEN", "eigh", "product", "solve", "width"]
+__all__ = ["EVEN", "eigh", "product", "products", "solve", "width"]
 
 EVEN = 8
 """Columns are padded to multiples of this: 64 bytes of doubles."""
@@ -24,10 +25,21 @@ def width(n: int) -> int:
 def product(rows: Float[Tensor, "B k"], matrix: Float[Tensor, "k n"]) -> Float[Tensor, "B n"]:
     """rows @ matrix."""
     k, n = matrix.shape
-    if k % 2 == 0 and n % 2 == 0:
+    in_step = 16 // matrix.element_size()
+    if k % in_step == 0 and n % in_step == 0:
         return rows @ matrix
     more_k, more_n = width(k) - k, width(n) - n
     return (pad(rows, (0, more_k)) @ pad(matrix, (0, more_n, 0, more_k)))[:, :n]
+
+
+def products(left: Float[Tensor, "B n k"], right: Float[Tensor, "B k m"]) -> Float[Tensor, "B n m"]:
+    """left @ right, pair by pair."""
+    n, k, m = left.shape[1], left.shape[2], right.shape[2]
+    in_step = 16 // left.element_size()
+    if n % in_step == 0 and k % in_step == 0 and m % in_step == 0:
+        return left @ right
+    more_n, more_k, more_m = width(n) - n, width(k) - k, width(m) - m
+    return (pad(left, (0, more_k, 0, more_n)) @ pad(right, (0, more_m, 0, more_k)))[:, :n, :m]
 
 
 def solve(systems: Float[Tensor, "B n n"], sides: Float[Tensor, "B n m"]) -> Float[Tensor, "B n m"]:

@@ -6,20 +6,22 @@ Rows are processed in tiles of a fixed size by one thread each (:mod:`gpae.numer
 row does not depend on the rows around it; the functions here are what runs inside a tile.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import pad
 
 from gpae.numerics.aligned import product
-from gpae.numerics.fourier import FourierMap, features, slopes
+from gpae.numerics.encoder import Encoder
+from gpae.numerics.fourier import FourierMap, features, phase, slopes
 
-__all__ = ["AutoEncoder", "decode", "encode", "encode_with_jacobian", "logit"]
+__all__ = ["AutoEncoder", "decode", "encode", "encode_with_jacobian", "logit", "logit_with_gradient"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AutoEncoder:
-    """Encoder, decoder and classifier of a fitted GPAE."""
+    """Encoder, decoder and classifier of a fitted GPAE; an :class:`~gpae.numerics.encoder.Encoder`."""
 
     encoder: FourierMap
     encoder_weights: Float[Tensor, "S d"]
@@ -27,6 +29,29 @@ class AutoEncoder:
     decoder_weights: Float[Tensor, "S D"]
     theta: Float[Tensor, " d"]
     theta0: Float[Tensor, ""]
+
+    def encode(self, x: Float[Tensor, "B D"]) -> Float[Tensor, "B d"]:
+        """:func:`encode`."""
+        return encode(self, x)
+
+    def decode(self, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B D"]:
+        """:func:`decode`."""
+        return decode(self, latent)
+
+    def encode_with_jacobian(self, x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B d"], Float[Tensor, "B d D"]]:
+        """:func:`encode_with_jacobian`."""
+        return encode_with_jacobian(self, x)
+
+    def bend(self, x: Float[Tensor, "B D"], pull: Float[Tensor, "B d"]) -> Float[Tensor, "B D D"]:
+        """sum_k pull_k (Hessian of lambda_k): the cosines' second derivatives are the cosines."""
+        Z = self.encoder.frequencies
+        weighted = -features(self.encoder, x) * product(pull, self.encoder_weights.T)
+        D = Z.shape[1]
+        return product(weighted, (Z.unsqueeze(2) * Z.unsqueeze(1)).flatten(1)).unflatten(1, (D, D))
+
+    def widened(self, extra: int) -> "AutoEncoder":
+        """With ``extra`` input columns of frequency zero."""
+        return replace(self, encoder=FourierMap(pad(self.encoder.frequencies, (0, extra)), self.encoder.phases))
 
 
 def encode(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, "B d"]:
@@ -39,9 +64,19 @@ def decode(model: AutoEncoder, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B
     return product(features(model.decoder, latent), model.decoder_weights)
 
 
-def logit(model: AutoEncoder, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]:
+def logit(model: Encoder, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]:
     """g = theta' lambda + theta_0 (E6: with the bias)."""
     return latent @ model.theta + model.theta0
+
+
+def logit_with_gradient(
+    model: AutoEncoder, x: Float[Tensor, "B D"]
+) -> tuple[Float[Tensor, " B"], Float[Tensor, "B D"]]:
+    """Return g and dg / dx; both linear maps fold into one vector v = W_e theta, so d does not enter the cost."""
+    v = model.encoder.amplitude * (model.encoder_weights @ model.theta)
+    argument = phase(model.encoder, x)
+    gradient = product(argument.sin() * -v, model.encoder.frequencies)
+    return argument.cos_() @ v + model.theta0, gradient
 
 
 def encode_with_jacobian(

@@ -6,7 +6,7 @@ values, and a local search over single features does the rest: repairing buys ba
 tightening gives back whatever the decision does not need.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -30,6 +30,8 @@ _SLACK = 1e-7
 _TRIALS = 6
 """Moves of a row that are tried exactly in one round, the best ones by the linear model."""
 _REPAIRS = 40
+_DENSITY_LEADS = (0.005, 0.05)
+"""Values of beta that lead a row without an answer: on a plateau of the classifier the density still has a slope."""
 _TIGHTENINGS = 12
 
 
@@ -67,8 +69,17 @@ def polish(
     lost = (~best.valid).nonzero().squeeze(1)
     if len(lost) and len(anchors):
         part = problem.rows(lost)
-        rescued = _finish(surface, part, layout, _nearest_anchor(surface, part, layout, anchors))
-        best = best.replaced(lost, rescued)
+        best = best.replaced(lost, _rescued(surface, part, layout, anchors))
+    return best
+
+
+def _rescued(surface: Surface, problem: Problem, layout: Layout, anchors: Float[Tensor, "A D"]) -> Polished:
+    """The nearest rows of the target class; or better, where the density leads when it weighs more."""
+    best = _finish(surface, problem, layout, _nearest_anchor(surface, problem, layout, anchors))
+    for weight in _DENSITY_LEADS:
+        led = newton.solve(surface, replace(problem, beta=torch.full_like(problem.beta, weight))).u
+        relaxed = newton.solve(surface, problem, start=led).u
+        best = _better(best, _finish(surface, problem, layout, _settle(surface, problem, layout, relaxed, relaxed)))
     return best
 
 

@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from gpae.numerics.aligned import width
-from gpae.numerics.autoencoder import AutoEncoder, encode, encode_with_jacobian, logit
+from gpae.numerics.autoencoder import logit
 from gpae.numerics.density import Tilt, log_density, score
-from gpae.numerics.fourier import FourierMap
+from gpae.numerics.encoder import Encoder
 
 _AT_BOUND = 1e-6
 """A column this near to its bound is held there; the residual still counts the gap itself."""
@@ -29,7 +29,7 @@ __all__ = ["Point", "Problem", "Solution", "Surface", "kkt_residual", "linearise
 class Surface:
     """What the search walks on: the encoder with its classifier, and the latent density."""
 
-    model: AutoEncoder
+    model: Encoder
     density: Tilt
 
 
@@ -87,16 +87,14 @@ class Point:
 def widened(surface: Surface, problem: Problem) -> tuple[Surface, Problem]:
     """The same problem with columns of zeros up to a multiple of eight, so that every row is in step in memory.
 
-    Such a column has frequency zero and bounds of width zero: it takes part in nothing.
+    Such a column means nothing to the encoder and has bounds of width zero: it takes part in nothing.
     """
     extra = width(problem.x.shape[1]) - problem.x.shape[1]
     if extra == 0:
         return surface, problem
-    encoder = surface.model.encoder
-    wide = FourierMap(pad(encoder.frequencies, (0, extra)), encoder.phases)
     x, lower, upper = (pad(t, (0, extra)) for t in (problem.x, problem.lower, problem.upper))
     return (
-        Surface(replace(surface.model, encoder=wide), surface.density),
+        Surface(surface.model.widened(extra), surface.density),
         Problem(x, lower, upper, problem.beta, problem.sign, problem.margin),
     )
 
@@ -105,13 +103,13 @@ def objective(
     surface: Surface, problem: Problem, u: Float[Tensor, "B D"]
 ) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
     """Return 1/2 |u - x|^2 - beta log p and h = s g - m."""
-    latent = encode(surface.model, u)
+    latent = surface.model.encode(u)
     return _values(surface, problem, u, latent)
 
 
 def linearise(surface: Surface, problem: Problem, u: Float[Tensor, "B D"]) -> Point:
     """Values and first derivatives at u."""
-    latent, jacobian = encode_with_jacobian(surface.model, u)
+    latent, jacobian = surface.model.encode_with_jacobian(u)
     value, h = _values(surface, problem, u, latent)
     return Point(u, latent, jacobian, score(surface.density, latent), value, h)
 

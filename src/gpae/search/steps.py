@@ -17,9 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gpae.numerics.aligned import eigh, product, solve
+from gpae.numerics.aligned import eigh, solve
 from gpae.numerics.density import curvature
-from gpae.numerics.fourier import features
 from gpae.search.problem import Point, Problem, Surface, objective
 
 __all__ = ["Step", "full_step", "latent_step"]
@@ -156,16 +155,12 @@ def _lagrangian_hessian(
     surface: Surface, problem: Problem, point: Point, eta: Float[Tensor, " B"]
 ) -> Float[Tensor, "B D D"]:
     """I - beta J'HJ + sum_k (eta s theta - beta g)_k (Hessian of latent k)."""
-    encoder, W = surface.model.encoder, surface.model.encoder_weights
     beta = problem.beta.unsqueeze(1)
     pull = (eta * problem.sign).unsqueeze(1) * surface.model.theta - beta * point.score
-    bend = -features(encoder, point.u) * product(pull, W.T)
-    Z = encoder.frequencies
-    D = Z.shape[1]
-    encoder_part = product(bend, (Z.unsqueeze(2) * Z.unsqueeze(1)).flatten(1)).unflatten(1, (D, D))
+    encoder_part = surface.model.bend(point.u, pull)
     H = curvature(surface.density, point.latent)
     density_part = point.jacobian.mT @ H @ point.jacobian
-    eye = torch.eye(D, dtype=Z.dtype, device=Z.device)
+    eye = torch.eye(point.u.shape[1], dtype=point.u.dtype, device=point.u.device)
     return eye + encoder_part - beta.unsqueeze(2) * density_part
 
 

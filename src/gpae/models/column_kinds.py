@@ -1,0 +1,66 @@
+"""What the last layer of a network that gives rows means: numbers, yes/no columns, one-hot groups."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
+
+from gpae.table.layout import Layout
+
+__all__ = ["ColumnKinds"]
+
+_NUMBER, _YES_NO = -1, -2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnKinds:
+    """The kind of each column: -1 a number, -2 yes or no (also: a value is missing), else its one-hot group."""
+
+    kind: Int[Tensor, " D"]
+    numbers: Int[Tensor, " n"]
+    yes_no: Int[Tensor, " b"]
+    groups: tuple[Int[Tensor, " w"], ...]
+
+    @classmethod
+    def of(cls, layout: Layout) -> "ColumnKinds":
+        """Read them off a layout."""
+        kind = torch.as_tensor(np.where(layout.discrete, _YES_NO, _NUMBER))
+        for g, group in enumerate(layout.groups):
+            kind[torch.as_tensor(group)] = g
+        return cls.named(kind)
+
+    @classmethod
+    def named(cls, kind: Int[Tensor, " D"]) -> "ColumnKinds":
+        """Sort the columns by their kind."""
+        groups = tuple(torch.nonzero(kind == g).squeeze(1) for g in range(int(kind.max()) + 1))
+        numbers, yes_no = (torch.nonzero(kind == k).squeeze(1) for k in (_NUMBER, _YES_NO))
+        return cls(kind, numbers, yes_no, groups)
+
+    @classmethod
+    def all_numbers(cls, width: int) -> "ColumnKinds":
+        """Columns of which nothing is known."""
+        return cls.named(torch.full((width,), _NUMBER))
+
+    def log_likelihood(
+        self, output: Float[Tensor, "B D"], x: Float[Tensor, "B D"], variance: float
+    ) -> Float[Tensor, " B"]:
+        """Gaussian with one variance for the numbers, Bernoulli and categorical with the outputs as logits."""
+        error = (output[:, self.numbers] - x[:, self.numbers]).square().sum(1)
+        total = -0.5 * (error / variance + len(self.numbers) * math.log(2 * math.pi * variance))
+        yes_no = binary_cross_entropy_with_logits(output[:, self.yes_no], x[:, self.yes_no], reduction="none")
+        total = total - yes_no.sum(1)
+        for group in self.groups:
+            total = total + (x[:, group] * log_softmax(output[:, group], 1)).sum(1)
+        return total
+
+    def means(self, output: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+        """The expected row: numbers as they are, probabilities of the others."""
+        row = output.clone()
+        row[:, self.yes_no] = torch.sigmoid(output[:, self.yes_no])
+        for group in self.groups:
+            row[:, group] = torch.softmax(output[:, group], 1)
+        return row

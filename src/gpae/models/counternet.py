@@ -1,0 +1,292 @@
+"""CounterNet: a classifier and a generator of counterfactuals, trained in turns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from gpae.arrays import Probabilities, Rows
+from gpae.artefact import State
+from gpae.models.column_kinds import ColumnKinds
+from gpae.models.network import arrays_of, load_arrays, perceptron
+from gpae.numerics.autoencoder import AutoEncoder, encode, logit
+from gpae.numerics.placement import moved
+from gpae.numerics.tiles import in_tiles
+from gpae.progress import report
+
+__all__ = [
+    "CounterNetClassifier",
+    "Described",
+    "Generator",
+    "Judge",
+    "LossWeights",
+    "People",
+    "Predictor",
+    "Schedule",
+    "Training",
+]
+
+_SLOPE = 0.01
+_HIDDEN = 50
+_CODE = 10
+
+Judge: TypeAlias = Callable[[Float[Tensor, "B D"]], tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]]
+"""Rows -> what the generator sees of them, and their logits."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossWeights:
+    """Of the three squared errors: prediction, validity, proximity."""
+
+    prediction: float
+    validity: float
+    proximity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Adam on mini-batches, until the held-out loss has not fallen for ``patience`` epochs."""
+
+    learning_rate: float
+    batch_size: int
+    max_epochs: int
+    patience: int
+    clip_norm: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class People:
+    """Rows, their labels, and where each may go."""
+
+    x: Float[Tensor, "n D"]
+    y: Float[Tensor, " n"]
+    lower: Float[Tensor, "n D"]
+    upper: Float[Tensor, "n D"]
+
+    def rows(self, index: Tensor) -> "People":
+        """Some of them."""
+        return People(self.x[index], self.y[index], self.lower[index], self.upper[index])
+
+
+class Predictor(nn.Module):
+    """h = E(x), q = P(h), and the logit, linear in q; the generator sees h and q."""
+
+    n_cues = 2 * _CODE
+
+    def __init__(self, width: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.encoder = perceptron((width, _HIDDEN, _CODE), generator, _bend)
+        self.predictor = perceptron((_CODE, _CODE), generator)
+        self.head = perceptron((_CODE, 1), generator)
+
+    def forward(self, x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]:
+        """Return (h, q) and the logit."""
+        h = _bend()(self.encoder(x))
+        q = _bend()(self.predictor(h))
+        return torch.cat([h, q], 1), self.head(q).squeeze(1)
+
+
+class Generator(nn.Module):
+    """From what is seen of a person to a row that the person may become, whole levels and steps apart."""
+
+    def __init__(self, n_cues: int, columns: ColumnKinds, generator: torch.Generator) -> None:
+        super().__init__()
+        self.columns = columns
+        self.network = perceptron((n_cues, _HIDDEN, _HIDDEN, len(columns.kind)), generator, _bend)
+
+    def forward(
+        self,
+        cues: Float[Tensor, "B c"],
+        lower: Float[Tensor, "B D"],
+        upper: Float[Tensor, "B D"],
+    ) -> Float[Tensor, "B D"]:
+        """Numbers inside their bounds, a softmax over the open levels of each group; both with a gradient."""
+        raw = self.network(cues)
+        row = torch.minimum(torch.maximum(torch.sigmoid(raw), lower), upper)
+        for group in self.columns.groups:
+            # of a fixed group only the person's own level is open
+            row[:, group] = torch.softmax(raw[:, group].masked_fill(upper[:, group] <= 0, -torch.inf), 1)
+        return row
+
+    def decided(self, row: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+        """The row with its likeliest levels and a plain yes or no; gradients pass as if nothing had been decided."""
+        hard = row.detach().clone()
+        hard[:, self.columns.yes_no] = hard[:, self.columns.yes_no].round()
+        for group in self.columns.groups:
+            hard[:, group] = one_hot(hard[:, group].argmax(1), len(group)).to(row.dtype)
+        return row + (hard - row.detach())
+
+
+class Described:
+    """A fitted classifier as the judge: the generator sees its latents and its logit, in units of their spread."""
+
+    def __init__(self, model: AutoEncoder, centre: Float[Tensor, " c"], spread: Float[Tensor, " c"]) -> None:
+        self.model = model
+        self.centre = centre
+        self.spread = spread
+
+    @classmethod
+    def on(cls, model: AutoEncoder, X: Float[Tensor, "n D"]) -> "Described":
+        """Measure the spread on training rows."""
+        (seen,) = in_tiles(lambda x: (cls._seen(model, x),), (X,))
+        return cls(model, seen.mean(0), seen.std(0).clamp(min=1e-6))
+
+    @staticmethod
+    def _seen(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, "B c"]:
+        latent = encode(model, x)
+        return torch.cat([latent, logit(model, latent).unsqueeze(1)], 1)
+
+    def __call__(self, x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]:
+        """Return what the generator sees, and the logits."""
+        seen = self._seen(self.model, x)
+        return (seen - self.centre) / self.spread, seen[:, -1]
+
+    def to(self, dtype: torch.dtype) -> "Described":
+        """In another precision."""
+        return Described(moved(self.model, device="cpu", dtype=dtype), self.centre.to(dtype), self.spread.to(dtype))
+
+
+class Training:
+    """The turns on one mini-batch: first the predictor learns the labels, then the generator to flip its decisions.
+
+    In the generator's turn the predictor has no gradient and its optimiser makes no step, so that it cannot learn to
+    misjudge what the generator makes. A judge that is no :class:`Predictor` never changes.
+    """
+
+    def __init__(self, judge: Judge, generator: Generator, weights: LossWeights, schedule: Schedule) -> None:
+        self.judge = judge
+        self.generator = generator
+        self.weights = weights
+        self.schedule = schedule
+        self.deciding = False
+        self.predictor = judge if isinstance(judge, Predictor) else None
+        self.optimisers = [torch.optim.Adam(part.parameters(), schedule.learning_rate) for part in self._parts()]
+
+    def _parts(self) -> list[nn.Module]:
+        return [self.generator] if self.predictor is None else [self.predictor, self.generator]
+
+    def prediction_loss(self, people: People) -> Float[Tensor, ""]:
+        """(p(x) - y)^2."""
+        return (torch.sigmoid(self.judge(people.x)[1]) - people.y).square().mean()
+
+    def generation_loss(self, people: People) -> Float[Tensor, ""]:
+        """(p(c) - (1 - round p(x)))^2 and |x - c|^2 / D, weighted."""
+        with torch.no_grad():
+            cues, said = self.judge(people.x)
+        row = self.generator(cues, people.lower, people.upper)
+        judged = self.generator.decided(row) if self.deciding else row
+        validity = (torch.sigmoid(self.judge(judged)[1]) - (said <= 0).to(row.dtype)).square().mean()
+        proximity = (row - people.x).square().mean()
+        return self.weights.validity * validity + self.weights.proximity * proximity
+
+    def turn_of_predictor(self, people: People) -> None:
+        """One step on the labels, where there is a predictor to teach."""
+        if self.predictor is not None:
+            self.predictor.requires_grad_(True)
+            self._step(self.predictor, self.optimisers[0], self.weights.prediction * self.prediction_loss(people))
+
+    def turn_of_generator(self, people: People) -> None:
+        """One step on validity and proximity."""
+        if self.predictor is not None:
+            self.predictor.requires_grad_(False)
+        self._step(self.generator, self.optimisers[-1], self.generation_loss(people))
+
+    def _step(self, part: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(part.parameters(), self.schedule.clip_norm)
+        optimiser.step()
+
+    def run(self, people: People, watched: People, draws: torch.Generator) -> list[float]:
+        """Train until the held-out loss rests, both in turns and then the generator alone; return the loss's course.
+
+        The predictor is the first to rest, and what the generator learns later belongs to the predictor that is kept.
+        """
+        losses = self._until_rest(people, watched, draws, [self.turn_of_predictor, self.turn_of_generator])
+        return losses + self.go_on(people, watched, draws)
+
+    def draw_nearer(self, people: People, watched: People, draws: torch.Generator, proximity: float) -> list[float]:
+        """Go on with a higher weight of proximity."""
+        self.weights = replace(self.weights, proximity=proximity)
+        return self.go_on(people, watched, draws)
+
+    def go_on(self, people: People, watched: People, draws: torch.Generator) -> list[float]:
+        """Train the generator alone until the held-out loss rests again.
+
+        From here on the rows that the predictor judges have whole levels, as the answers will: shares of several levels
+        can cross the boundary where the likeliest level alone does not.
+        """
+        self.deciding = True
+        self.generator.requires_grad_(True)
+        losses = self._until_rest(people, watched, draws, [self.turn_of_generator])
+        for part in self._parts():
+            part.requires_grad_(False)
+        return losses
+
+    def _until_rest(
+        self, people: People, watched: People, draws: torch.Generator, turns: list[Callable[[People], None]]
+    ) -> list[float]:
+        losses: list[float] = []
+        kept: list[dict[str, Tensor]] = []
+        best = 0
+        for epoch in range(self.schedule.max_epochs):
+            for batch in torch.randperm(len(people.x), generator=draws).split(self.schedule.batch_size):
+                some = people.rows(batch)
+                for turn in turns:
+                    turn(some)
+            losses.append(self._held_out(watched))
+            report("training CounterNet", (epoch + 1) / self.schedule.max_epochs)
+            if epoch == 0 or losses[-1] < losses[best]:
+                best = epoch
+                kept = [{name: value.clone() for name, value in part.state_dict().items()} for part in self._parts()]
+            elif epoch - best >= self.schedule.patience:
+                break
+        for part, weights in zip(self._parts(), kept, strict=True):
+            part.load_state_dict(weights)
+        return losses
+
+    @torch.no_grad()
+    def _held_out(self, people: People) -> float:
+        loss = self.generation_loss(people)
+        if self.predictor is not None:
+            loss = loss + self.weights.prediction * self.prediction_loss(people)
+        return float(loss)
+
+
+class CounterNetClassifier:
+    """The predictor as a classifier, in double precision and in tiles."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.predictor = predictor.double().requires_grad_(False)
+
+    def decision_function(self, X: Rows) -> NDArray[np.float64]:
+        """The logits."""
+        (g,) = in_tiles(lambda x: (self.predictor(x)[1],), (torch.tensor(X, dtype=torch.float64),))
+        return np.asarray(g.numpy())
+
+    def predict_proba(self, X: Rows) -> Probabilities:
+        """Class probabilities, B x 2."""
+        favourable = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
+        return np.column_stack([1 - favourable, favourable])
+
+    def state(self) -> State:
+        """The weights."""
+        return State(arrays_of(self.predictor), {})
+
+    @classmethod
+    def from_state(cls, state: State) -> "CounterNetClassifier":
+        """Rebuild from :meth:`state`."""
+        width = state.arrays["encoder.0.weight"].shape[1]
+        model = cls(Predictor(width, torch.Generator()))
+        load_arrays(model.predictor, state.arrays)
+        return model
+
+
+def _bend() -> nn.Module:
+    return nn.LeakyReLU(_SLOPE)

@@ -1,0 +1,119 @@
+"""Plan after plan: the relaxed problem, its polish, and what to do without when one plan is not enough."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gpae.arrays import Labels, Mask, Rows
+from gpae.progress import report
+from gpae.search import newton, reference
+from gpae.search.polish import Polished, polish
+from gpae.search.problem import Problem, Solution, Surface
+from gpae.table.layout import Layout
+
+__all__ = ["PlanSearch", "Solver"]
+
+Solver = Literal["newton", "reference"]
+
+_SLIVER = 0.02
+"""Share of the margin that a row may settle for if the whole of it cannot be had."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanSearch:
+    """The search on one surface: what a plan weighs, how far it crosses, where it may turn to in need."""
+
+    surface: Surface
+    layout: Layout
+    beta: float
+    margin: float
+    anchors: Rows
+    """Rows known to be favourable."""
+    solver: Solver = "newton"
+
+    def problem(self, x: Rows, target: Labels, lower: Rows, upper: Rows) -> Problem:
+        """The rows and their bounds as tensors."""
+        sign = 2.0 * target - 1.0
+        rows, low, high, sides = (torch.as_tensor(a, dtype=torch.float64) for a in (x, lower, upper, sign))
+        beta, margin = (torch.full((len(x),), value, dtype=torch.float64) for value in (self.beta, self.margin))
+        return Problem(rows, low, high, beta, sides, margin)
+
+    def relax(self, problem: Problem) -> Solution:
+        """Solve the relaxation with the chosen solver."""
+        solve = reference.solve if self.solver == "reference" else newton.solve
+        return solve(self.surface, problem)
+
+    def plans(self, x: Rows, target: Labels, fixed: Mask, k: int) -> tuple[Labels, Rows]:
+        """Up to k plans a row, best first; each further one does without the feature that the last leaned on most.
+
+        ``fixed`` (B x F) are features that must keep their value. Returns positions in ``x``, and rows.
+        """
+        under_way = np.arange(len(x))
+        found = _Found([], [], [])
+        for number in range(k):
+            report("searching", number / k)
+            answer = self._one_plan(x[under_way], target[under_way], fixed)
+            u, valid = answer.u.numpy(), answer.valid.numpy()
+            fresh = valid & found.differs(under_way, u)
+            found.add(under_way[fresh], u[fresh], answer.objective.numpy()[fresh])
+            # who has no plan now will have none with one more feature locked
+            fixed = (fixed | self._heaviest_change(u, x[under_way]))[valid]
+            under_way = under_way[valid]
+            if not len(under_way):
+                break
+        report("searching", 1.0)
+        return found.best_first()
+
+    def _one_plan(self, x: Rows, target: Labels, fixed: Mask) -> Polished:
+        """Search with the margin asked for; where that fails, settle for a sliver of it."""
+        problem = self.problem(x, target, *self.layout.box(x, fixed))
+        anchors = torch.as_tensor(self.anchors)
+        if (target != 1).any():
+            anchors = anchors[:0]
+        best = polish(self.surface, problem, self.layout, self.relax(problem).u, anchors)
+        lost = (~best.valid & (problem.lower < problem.upper).any(1)).nonzero().squeeze(1)
+        if not len(lost):
+            return best
+        part = problem.rows(lost)
+        part = replace(part, margin=_SLIVER * part.margin)
+        again = polish(self.surface, part, self.layout, self.relax(part).u, anchors)
+        return best.replaced(lost, again)
+
+    def _heaviest_change(self, u: Rows, x: Rows) -> Mask:
+        """B x F: the one feature of each row that moved furthest."""
+        moved = np.stack([((u - x)[:, f.columns] ** 2).sum(1) for f in self.layout.features], axis=1)
+        return (np.arange(moved.shape[1]) == moved.argmax(1)[:, None]) & (moved > 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """The plans found so far, round by round: positions in the query, rows, objectives."""
+
+    row: list[NDArray[np.intp]]
+    u: list[Rows]
+    cost: list[NDArray[np.float64]]
+
+    def add(self, row: NDArray[np.intp], u: Rows, cost: NDArray[np.float64]) -> None:
+        self.row.append(row)
+        self.u.append(u)
+        self.cost.append(cost)
+
+    def differs(self, row: NDArray[np.intp], u: Rows) -> Mask:
+        """Which answers are none of the same person's earlier ones."""
+        new = np.ones(len(row), dtype=np.bool_)
+        for earlier_row, earlier_u in zip(self.row, self.u, strict=True):
+            at = np.searchsorted(earlier_row, row)
+            at = np.minimum(at, max(len(earlier_row) - 1, 0))
+            if len(earlier_row):
+                mine = earlier_row[at] == row
+                new &= ~(mine & np.isclose(u, earlier_u[at], rtol=0, atol=1e-9).all(1))
+        return new
+
+    def best_first(self) -> tuple[Labels, Rows]:
+        """Each person's plans by rising objective."""
+        row, u = np.concatenate(self.row), np.concatenate(self.u)
+        order = np.lexsort((np.concatenate(self.cost), row))
+        return row[order], u[order]
