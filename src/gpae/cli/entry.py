@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from gpae import __version__
+from gpae.cli.bench import app as bench_app
 from gpae.cli.data import app as data_app
 from gpae.cli.demo import demo
 from gpae.cli.doctor import doctor
 from gpae.cli.explain import explain
 from gpae.cli.fit import fit
+from gpae.cli.report import report
 from gpae.errors import GpaeError
 
 __all__ = ["app", "main"]
@@ -33,6 +35,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(fit)
 app.command()(explain)
+app.add_typer(bench_app, name="bench")
+app.command()(report)
 app.add_typer(data_app, name="data")
 app.command()(doctor)
 

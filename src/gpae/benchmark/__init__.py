@@ -1,0 +1,1 @@
+"""Studies: many data sets, methods and seeds, one table of figures."""

@@ -1,0 +1,96 @@
+"""The figures of a study: one line a data set, method, mask, seed and metric."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from gpae import __version__
+from gpae.errors import InputError
+from gpae.files import written_whole
+
+__all__ = ["COLUMNS", "Record", "describe_run", "read_records", "write_records"]
+
+COLUMNS = ("dataset", "method", "masked", "seed", "metric", "value", "n_rows", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One figure.
+
+    Parameters
+    ----------
+    dataset, method
+        The paper's names.
+    n_rows
+        The rows that the value is a mean of.
+    seconds
+        What the search (or, in classification, the fit) took.
+    """
+
+    dataset: str
+    method: str
+    masked: bool
+    seed: int
+    metric: str
+    value: float
+    n_rows: int
+    seconds: float
+
+
+def write_records(folder: Path, records: Iterable[Record]) -> pd.DataFrame:
+    """Write ``records.parquet``, sorted, whole or not at all."""
+    frame = pd.DataFrame([asdict(record) for record in records], columns=list(COLUMNS))
+    frame = frame.sort_values(["dataset", "masked", "method", "seed", "metric"], ignore_index=True)
+    with written_whole(folder / "records.parquet") as temporary:
+        frame.to_parquet(temporary, index=False)
+    return frame
+
+
+def read_records(folder: Path) -> pd.DataFrame:
+    """Read the records of a study."""
+    path = folder / "records.parquet"
+    if not path.is_file():
+        raise InputError(f"{folder} holds no records.parquet; make it with `gpae bench paper -o {folder}`")
+    frame = pd.read_parquet(path)
+    absent = [column for column in COLUMNS if column not in frame]
+    if absent:
+        raise InputError(f"{path} lacks the column {absent[0]!r}; it is no table of records")
+    return frame[list(COLUMNS)]
+
+
+def describe_run(folder: Path, command: list[str], **more: Any) -> None:
+    """Write ``run.json``: with what, and on what, the records were made."""
+    run = {
+        "command": " ".join(command),
+        "gpae": __version__,
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "versions": _versions("torch", "numpy", "scikit-learn"),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        **more,
+    }
+    with written_whole(folder / "run.json") as temporary:
+        temporary.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+
+
+def _versions(*packages: str) -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {package: version(package) for package in packages}
+
+
+def _commit() -> str | None:
+    """The commit of a checkout; None for an installed package."""
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

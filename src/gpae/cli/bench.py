@@ -1,0 +1,194 @@
+"""``gpae bench``: the studies, resumable, with their figures as records."""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpae.cli.options import Json
+from gpae.cli.report import STUDIES, Settings
+from gpae.cli.terminal import note, print_json, progress, results
+from gpae.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+    from gpae.benchmark.plan import Plan
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Studies: methods, data sets and seeds side by side.", no_args_is_help=True)
+
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the study's folder goes.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", metavar="N", min=1, help="Processes side by side; default: one a core.")
+]
+_SMOKE_ROWS = 60
+
+
+Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="How many seeds.")]
+Rows = Annotated[int, typer.Option("--rows", metavar="N", min=2, help="At most so many test rows.")]
+_DATASETS = ("lcd", "gmc", "fico", "adult", "law")
+
+
+@app.command()
+def paper(
+    output: Output = Path("results"),
+    datasets: Annotated[
+        list[str] | None, typer.Option("--datasets", metavar="NAME,..", help="Only these data sets.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option("--methods", metavar="NAME,..", help="Only these methods.")
+    ] = None,
+    seeds: Seeds = 5,
+    rows: Rows = 1000,
+    masked: Annotated[
+        bool | None, typer.Option("--masked/--free", help="Only with, or only without, the immutable columns.")
+    ] = None,
+    settings: Annotated[
+        Settings,
+        typer.Option(
+            "--settings",
+            help="'chosen' on validation rows, 'default', or 'carla', where the paper's numbers come from.",
+        ),
+    ] = "chosen",
+    workers: Workers = None,
+    as_json: Json = False,
+) -> None:
+    """Run the tables of the paper's evaluation, or a part of them; what is finished is kept and not run again."""
+    from gpae.benchmark.studies.paper import whole_plan
+    from gpae.datasets import load
+
+    plan = whole_plan(
+        [load(name) for name in _split(datasets) or _DATASETS],
+        seeds,
+        rows,
+        methods=_methods(_split(methods)),
+        free=masked is not True,
+        masked=masked is not False,
+        settings=settings,
+    )
+    _tell(*_run(output / STUDIES[settings], output / "paper", plan, workers), as_json)
+
+
+@app.command()
+def ablation(output: Output = Path("results"), seeds: Seeds = 5, rows: Rows = 1000, workers: Workers = None) -> None:
+    """Vary the number of latents and of Fourier features on LCD."""
+    from gpae.benchmark.record import describe_run
+    from gpae.benchmark.studies.ablation import run_ablation
+
+    folder = output / "ablation"
+    with progress():
+        frame = run_ablation(folder, seeds=seeds, rows=rows, n_workers=workers)
+    describe_run(folder, ["gpae", *sys.argv[1:]], rows=rows)
+    typer.echo(f"{len(frame):,} figures in {folder / 'ablation.csv'}")
+
+
+@app.command()
+def figures(output: Output = Path("results")) -> None:
+    """Compute what the paper's other figures are drawn from: the latent space, the correlations, the digits."""
+    from gpae.artefact import write_artefact
+    from gpae.benchmark.studies.correlations import make_correlations
+    from gpae.benchmark.studies.digits import make_digits
+    from gpae.benchmark.studies.latents import make_latents
+
+    folder, shared = output / "figures", output / "paper" / "shared"
+    folder.mkdir(parents=True, exist_ok=True)
+    makers: dict[str, Callable[[], Any]] = {
+        "latents": lambda: make_latents(shared),
+        "correlations": lambda: make_correlations(shared),
+        "digits": make_digits,
+    }
+    for name, make in makers.items():
+        path = folder / f"{name}.figure"
+        if not path.is_file():
+            with progress():
+                write_artefact(path, make().state())
+        typer.echo(str(path))
+
+
+@app.command()
+def everything(output: Output = Path("results"), seeds: Seeds = 5, rows: Rows = 1000, workers: Workers = None) -> None:
+    """Run the whole evaluation: the tables under all three settings, the ablations, the figures; write the report."""
+    from gpae.cli.report import report
+
+    for settings in STUDIES:
+        paper(output, seeds=seeds, rows=rows, settings=settings, workers=workers)
+    ablation(output, seeds, rows, workers)
+    figures(output)
+    report(output, output / "report.html", output / "figures")
+
+
+def _split(names: list[str] | None) -> list[str] | None:
+    """Names may be separated by commas, and options repeated."""
+    return None if names is None else [name for part in names for name in part.split(",") if name]
+
+
+@app.command()
+def smoke(output: Output = Path("results"), workers: Workers = None, as_json: Json = False) -> None:
+    """Run every method once on a few rows of the embedded data: two minutes, to see that all is well."""
+    from gpae.benchmark.studies.paper import small_plan
+    from gpae.datasets import load
+
+    plan = small_plan(load("adult"), _SMOKE_ROWS)
+    _tell(*_run(output / "smoke", output / "smoke", plan, workers), as_json)
+
+
+def _methods(names: list[str] | None) -> list[str] | None:
+    from gpae.benchmark.contenders import GUISES, contender
+
+    return None if names is None else [name if name in GUISES else contender(name).method for name in names]
+
+
+def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple[Path, pd.DataFrame]":
+    """Run a plan whose cells are kept below ``cells``, write its records into ``folder``, and return both."""
+    from gpae.benchmark.record import describe_run, write_records
+    from gpae.benchmark.studies.paper import run_paper, tried_settings
+
+    if not plan.cells:
+        raise InputError("nothing to run: no method of the study is among --methods, or no data set has a mask")
+    folder.mkdir(parents=True, exist_ok=True)
+    note(f"{len(plan.cells)} cells; finished ones are kept in {cells / 'cells'}")
+    started = time.perf_counter()
+    with progress():
+        records = write_records(folder, run_paper(cells, plan, workers))
+    tried = tried_settings(cells, plan)
+    if len(tried):
+        tried.to_csv(folder / "settings.csv", index=False)
+    describe_run(
+        folder, ["gpae", *sys.argv[1:]], rows=plan.rows, minutes=round((time.perf_counter() - started) / 60, 1)
+    )
+    return folder, records
+
+
+def _tell(folder: Path, records: "pd.DataFrame", as_json: bool) -> None:
+    summary: dict[str, Any] = {"records": str(folder / "records.parquet"), "lines": len(records), "ranks": {}}
+    from gpae.report.compare import paper_ranks, summarised
+
+    for table in ("counterfactual", "counterfactual_masked"):
+        figures = summarised(records, table)
+        if len(figures):
+            ranks = paper_ranks(figures)
+            summary["ranks"][table] = dict(zip(ranks.method, ranks["rank"].round(3), strict=True))
+    if as_json:
+        print_json(summary)
+        return
+    for table, ranks in summary["ranks"].items():
+        results().print(_rank_table(table.replace("_", ", "), ranks))
+    typer.echo(f"{summary['lines']:,} records in {summary['records']}")
+
+
+def _rank_table(title: str, ranks: dict[str, float]) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=f"mean rank over data sets and metrics ({title})", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("method", style="bold")
+    table.add_column("rank", justify="right")
+    for method, rank in ranks.items():
+        table.add_row(method, f"{rank:.2f}")
+    return table

@@ -1,0 +1,55 @@
+"""Our figures beside the paper's: means and deviations over seeds, differences, and mean ranks."""
+
+from importlib.resources import files
+from typing import Literal, TypeAlias
+
+import pandas as pd
+
+from gpae.benchmark.ranks import BETTER, SEVEN, mean_ranks
+
+__all__ = ["CLASSIFICATION", "Table", "beside_the_paper", "paper_ranks", "paper_tables", "summarised"]
+
+Table: TypeAlias = Literal["counterfactual", "counterfactual_masked", "classification"]
+
+CLASSIFICATION = ("accuracy", "precision", "recall", "auc")
+
+
+def paper_tables() -> pd.DataFrame:
+    """The numbers that the paper prints: table, dataset, method, metric, mean, std (classification in per cent)."""
+    with files("gpae.report").joinpath("paper_tables.csv").open(encoding="utf-8") as stream:
+        return pd.read_csv(stream)
+
+
+def summarised(records: pd.DataFrame, table: Table, suffix: str = "") -> pd.DataFrame:
+    """Mean and standard deviation over the seeds: dataset, method, metric, mean, std, seeds, rows.
+
+    ``suffix="Common"`` takes the figures on the rows that every method answered. A method without an answer in any
+    seed has a mean of NaN.
+    """
+    wanted = CLASSIFICATION if table == "classification" else SEVEN
+    chosen = records[records.metric.isin([name + suffix for name in wanted])]
+    if table != "classification":
+        chosen = chosen[chosen.masked == (table == "counterfactual_masked")]
+    chosen = chosen.assign(metric=chosen.metric.str.removesuffix(suffix) if suffix else chosen.metric)
+    groups = chosen.groupby(["dataset", "method", "metric"], sort=False)
+    return groups.agg(
+        mean=("value", "mean"), std=("value", "std"), seeds=("seed", "nunique"), rows=("n_rows", "sum")
+    ).reset_index()
+
+
+def beside_the_paper(ours: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """Add the paper's mean and std, the difference, and whether ours is worse by over two of its deviations."""
+    theirs = paper_tables()
+    theirs = theirs[theirs.table == table].drop(columns="table")
+    if table == "classification":
+        theirs[["mean", "std"]] /= 100.0
+    joined = ours.merge(theirs, "left", ["dataset", "method", "metric"], suffixes=("", "_paper"))
+    joined["difference"] = joined["mean"] - joined["mean_paper"]
+    sign = joined.metric.map(lambda name: 1.0 if BETTER.get(name, "higher") == "lower" else -1.0).astype(float)
+    joined["worse"] = sign * joined.difference > 2.0 * joined.std_paper
+    return joined
+
+
+def paper_ranks(figures: pd.DataFrame) -> pd.DataFrame:
+    """The mean ranks of the methods that the paper compares, by its names; guises of a method do not compete."""
+    return mean_ranks(figures[figures.method.isin(paper_tables().method)])
