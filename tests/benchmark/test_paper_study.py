@@ -102,6 +102,15 @@ def test_the_settings_are_those_with_the_best_rank_on_validation_rows(records: p
         assert same is (number == 0)
 
 
+def test_what_the_cells_have_taken_is_noted(records: pd.DataFrame, folder: Path) -> None:
+    taken = CellFiles(folder / "cells").seconds(["loans-0-free-gpae-chosen", "loans-0-classifier-logreg", "none"])
+    assert taken["loans-0-free-gpae-chosen"] > taken["loans-0-classifier-logreg"] > 0
+    assert taken["none"] == 0
+    minutes = paper.core_minutes(folder, plan_of("chosen"))
+    assert minutes["all"] >= sum(taken.values()) / 60 - 0.05
+    assert minutes["GPAE-ind"] == 0
+
+
 def test_a_finished_study_is_only_collected(
     records: pd.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

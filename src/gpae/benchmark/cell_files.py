@@ -1,7 +1,9 @@
 """The finished cells of a study on disk: figures as JSON, answers as safetensors; an interrupted study goes on."""
 
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from gpae.benchmark.tuning import Trial
 from gpae.files import written_whole
 
 __all__ = ["Answers", "CellFiles"]
+
+_TIMES = "times.jsonl"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +82,25 @@ class CellFiles:
         lines = [{"settings": dict(trial.settings), "figures": dict(trial.figures)} for trial in trials]
         with written_whole(self.folder / f"{name}.trials.json") as temporary:
             temporary.write_text(json.dumps(lines, indent=0), encoding="utf-8")
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Note how long a piece of work took; an interrupted study adds up what its parts have taken."""
+        started = time.perf_counter()
+        yield
+        line = json.dumps({"cell": name, "seconds": round(time.perf_counter() - started, 2)})
+        with (self.folder / _TIMES).open("a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+
+    def seconds(self, names: Iterable[str]) -> dict[str, float]:
+        """What each of these cells has taken; one that was run again counts as often."""
+        path, wanted = self.folder / _TIMES, set(names)
+        taken = dict.fromkeys(wanted, 0.0)
+        for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+            entry = json.loads(line)
+            if entry["cell"] in wanted:
+                taken[entry["cell"]] += entry["seconds"]
+        return taken
 
     def unfinished(self, cells: Iterable[Cell]) -> list[Cell]:
         """The cells that have no figures yet."""

@@ -1,7 +1,6 @@
 """``gpae bench``: the studies, resumable, with their figures as records."""
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -147,21 +146,18 @@ def _methods(names: list[str] | None) -> list[str] | None:
 def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple[Path, pd.DataFrame]":
     """Run a plan whose cells are kept below ``cells``, write its records into ``folder``, and return both."""
     from gpae.benchmark.record import describe_run, write_records
-    from gpae.benchmark.studies.paper import run_paper, tried_settings
+    from gpae.benchmark.studies.paper import core_minutes, run_paper, tried_settings
 
     if not plan.cells:
         raise InputError("nothing to run: no method of the study is among --methods, or no data set has a mask")
     folder.mkdir(parents=True, exist_ok=True)
     note(f"{len(plan.cells)} cells; finished ones are kept in {cells / 'cells'}")
-    started = time.perf_counter()
     with progress():
         records = write_records(folder, run_paper(cells, plan, workers))
     tried = tried_settings(cells, plan)
     if len(tried):
         tried.to_csv(folder / "settings.csv", index=False)
-    describe_run(
-        folder, ["gpae", *sys.argv[1:]], rows=plan.rows, minutes=round((time.perf_counter() - started) / 60, 1)
-    )
+    describe_run(folder, ["gpae", *sys.argv[1:]], rows=plan.rows, core_minutes=core_minutes(cells, plan))
     return folder, records
 
 

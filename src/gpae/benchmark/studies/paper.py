@@ -23,7 +23,7 @@ from gpae.dataset import Dataset
 from gpae.explainer import Explainer
 from gpae.explainers import EXPLAINERS
 
-__all__ = ["FREE", "MASKED", "Settings", "run_paper", "small_plan", "tried_settings", "whole_plan"]
+__all__ = ["FREE", "MASKED", "Settings", "core_minutes", "run_paper", "small_plan", "tried_settings", "whole_plan"]
 
 FREE = (
     "logistic", "wachter", "cchvae", "revise", "cruds", "clue", "face", "sae", "counternet", "gpae-inducing", "gpae",
@@ -103,6 +103,13 @@ def run_paper(folder: Path, plan: Plan, n_workers: int | None = None) -> list[Re
     return records
 
 
+def core_minutes(folder: Path, plan: Plan) -> dict[str, float]:
+    """Minutes of one core that the plan has taken, and how many of them are GPAE-ind's."""
+    taken = CellFiles(folder / "cells").seconds(cell.name for cell in plan.cells)
+    inducing = sum(taken[cell.name] for cell in plan.cells if cell.method == "gpae-inducing")
+    return {"all": round(sum(taken.values()) / 60, 1), "GPAE-ind": round(inducing / 60, 1)}
+
+
 def tried_settings(folder: Path, plan: Plan) -> pd.DataFrame:
     """Every trial on validation rows: dataset, seed, masked, method, settings, whether chosen, the seven metrics."""
     files = CellFiles(folder / "cells")
@@ -127,21 +134,24 @@ def _run_bench(folder: Path, plan: Plan, bench: Bench, cells: Sequence[Cell]) ->
     """Run and keep each cell; those with chosen settings last, when every method has made its trials."""
     files, here = CellFiles(folder / "cells"), _workbench(folder, plan, bench)
     for cell in cells:
-        if cell.kind == "classifier":
-            files.keep(cell.name, _classifier_cell(here, cell))
-        elif cell.preset == "chosen":
-            default = replace(cell, preset="")
-            if files.records(default.name) is None:
-                _method_cell(files, here, default)
-            _make_trials(files, here, cell)
-        else:
-            _method_cell(files, here, cell)
+        with files.timed(cell.name):
+            if cell.kind == "classifier":
+                files.keep(cell.name, _classifier_cell(here, cell))
+            elif cell.preset == "chosen":
+                _make_trials(files, here, cell)
+            else:
+                _method_cell(files, here, cell)
     for cell in cells:
         if cell.preset == "chosen":
-            _chosen_cell(files, here, cell, _field(files, plan, cell))
+            with files.timed(cell.name):
+                _chosen_cell(files, here, cell, _field(files, plan, cell))
 
 
 def _make_trials(files: CellFiles, bench: Workbench, cell: Cell) -> None:
+    """Measure the method as it is by default, and try its settings on validation rows."""
+    default = replace(cell, preset="")
+    if files.records(default.name) is None:
+        _method_cell(files, bench, default)
     if files.trials(cell.name) is None:
         numbers = range(len(TRIALS[cell.method]) + 1)
         files.keep_trials(cell.name, [bench.trial(cell.method, n, cell.kind == "masked") for n in numbers])
