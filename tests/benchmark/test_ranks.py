@@ -15,6 +15,12 @@ def test_ties_at_two_decimals_share_a_rank_and_a_method_without_answers_comes_la
     assert ranks.to_dict() == {"A": 1.5, "B": 1.5, "D": 3.0, "C": 4.0}
 
 
+def test_rounding_is_that_of_the_printed_number() -> None:
+    """0.905 is a little more than that in binary, and is printed as 0.91."""
+    ranks = mean_ranks(figures("L2", A=0.905, B=0.9051, C=0.91)).set_index("method")["rank"]
+    assert ranks.to_dict() == {"A": 2.0, "B": 2.0, "C": 2.0}
+
+
 def test_higher_is_better_for_validity() -> None:
     assert mean_ranks(figures("Validity", A=0.5, B=0.9)).method.tolist() == ["B", "A"]
 

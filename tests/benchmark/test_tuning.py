@@ -8,7 +8,7 @@ from gpae.benchmark.classifiers import Parts
 from gpae.benchmark.contenders import GUISES, contender
 from gpae.benchmark.ranks import SEVEN
 from gpae.benchmark.studies.paper import FREE
-from gpae.benchmark.tuning import TRIALS, Trial, best_trial, retuned
+from gpae.benchmark.tuning import TRIALS, Trial, best_trial, retuned, trial_name
 from gpae.errors import InputError
 from gpae.explainers import EXPLAINERS
 from gpae.explainers.logistic import Logistic
@@ -78,6 +78,12 @@ def test_the_margin_is_in_spreads_of_the_logits() -> None:
     settings = TRIALS["gpae"][2]
     assert callable(settings)
     assert settings(model) == {"beta": 0.001, "margin": 1.0}
+    assert trial_name("gpae", 3) == "beta 0.001, margin 0.5 spreads"
+
+
+def test_a_trial_is_named_by_what_it_changes() -> None:
+    assert trial_name("wachter", 0) == "default"
+    assert trial_name("wachter", 3) == "distance_weight 0.1, shrink True"
 
 
 def test_a_guise_is_a_method_with_settings_under_a_name_of_its_own() -> None:

@@ -100,6 +100,15 @@ def test_every_study_has_its_ranks_and_a_figure_is_on_the_page(study: Study) -> 
     assert "http" not in html.replace("http://www.w3.org", ""), "nothing is loaded from elsewhere"
 
 
+def test_the_settings_that_were_tried_are_counted(study: Study) -> None:
+    lines = [("SAE", "default", False, True), ("SAE", "step 3.0", False, False), ("SAE", "default", False, False)]
+    tried = pd.DataFrame(lines, columns=["method", "trial", "masked", "chosen"])
+    words = plain(paper_page([Study("chosen", study.records, {}, tried)], []))
+    assert "SAE default 1 of 2 0 of 0" in words
+    assert "SAE step 3.0 0 of 1 0 of 0" in words
+    assert "every method is as it is by default" in plain(paper_page([study], []))
+
+
 def test_names_are_text_and_never_markup() -> None:
     records = printed_as_records()
     records.loc[records.method == "CLUE", "method"] = "<script>"

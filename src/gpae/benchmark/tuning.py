@@ -7,7 +7,7 @@ learnt is used.
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ from gpae.explainer import Explainer
 from gpae.models.latent_classifier import LatentClassifier
 from gpae.table.layout import Layout
 
-__all__ = ["TRIALS", "Trial", "best_trial", "retuned"]
+__all__ = ["TRIALS", "Trial", "best_trial", "retuned", "trial_name"]
 
 Settings: TypeAlias = Mapping[str, Any]
 
@@ -32,18 +32,24 @@ class Trial:
     figures: Mapping[str, float]
 
 
-def _spread(factor: float, **more: Any) -> Callable[[LatentClassifier], Settings]:
-    """A margin in standard deviations of the training logits."""
-    return lambda model: {**more, "margin": factor * model.logit_spread_}
+@dataclass(frozen=True, slots=True)
+class _Margin:
+    """A beta, and a margin in standard deviations of the training logits."""
+
+    beta: float
+    spreads: float
+
+    def __call__(self, model: LatentClassifier) -> Settings:
+        return {"beta": self.beta, "margin": self.spreads * model.logit_spread_}
 
 
 def _each(name: str, *values: Any) -> tuple[Settings, ...]:
     return tuple({name: value} for value in values)
 
 
-_BOUNDARY = ({"beta": 0.001}, _spread(0.2, beta=0.001), _spread(0.5, beta=0.001), _spread(0.5, beta=0.005))
+_BOUNDARY = ({"beta": 0.001}, _Margin(0.001, 0.2), _Margin(0.001, 0.5), _Margin(0.005, 0.5))
 
-TRIALS: dict[str, Sequence[Settings | Callable[[LatentClassifier], Settings]]] = {
+TRIALS: dict[str, Sequence[Settings | _Margin]] = {
     "logistic": _each("step", 1.0, 1.5, 3.0, 4.0),
     "wachter": (
         {"shrink": True},
@@ -78,12 +84,22 @@ def retuned(name: str, fitted: Explainer, number: int, parts: Parts, layout: Lay
     if number == 0:
         return fitted, {}
     chosen = TRIALS[name][number - 1]
-    settings = chosen(fitted.classifier_) if callable(chosen) else chosen  # type: ignore[arg-type]
+    settings = chosen(fitted.classifier_) if isinstance(chosen, _Margin) else chosen  # type: ignore[arg-type]
     if name not in _AT_FIT:
         return copy.copy(fitted).set_params(**settings), settings
     method = type(fitted)(**(fitted.get_params(deep=False) | {"classifier": fitted.classifier_} | dict(settings)))
     method.fit(*parts.train, layout=layout, validation=parts.valid)
     return method, settings
+
+
+def trial_name(name: str, number: int) -> str:
+    """The settings of a trial in words."""
+    if number == 0:
+        return "default"
+    settings = TRIALS[name][number - 1]
+    if isinstance(settings, _Margin):
+        return f"beta {settings.beta:g}, margin {settings.spreads:g} spreads"
+    return ", ".join(f"{parameter} {value}" for parameter, value in settings.items())
 
 
 def best_trial(name: str, trials: Mapping[str, Sequence[Trial]]) -> int:

@@ -98,7 +98,8 @@ def figures(output: Output = Path("results")) -> None:
     folder, shared = output / "figures", output / "paper" / "shared"
     folder.mkdir(parents=True, exist_ok=True)
     makers: dict[str, Callable[[], Any]] = {
-        "latents": lambda: make_latents(shared),
+        "latents-2": lambda: make_latents(shared, 2),
+        "latents-4": lambda: make_latents(shared, 4),
         "correlations": lambda: make_correlations(shared),
         "digits": make_digits,
     }

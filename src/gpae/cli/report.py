@@ -10,6 +10,8 @@ from gpae.cli.terminal import note
 from gpae.files import check_place, written_whole
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from gpae.report.paper_page import Study
 
 __all__ = ["STUDIES", "Settings", "report"]
@@ -54,7 +56,14 @@ def _studies(results: Path) -> "list[Study]":
     }
     if not there:
         read_records(results / STUDIES["chosen"])  # says what is missing and what makes it
-    return [Study(name, read_records(folder), _run(folder)) for name, folder in there.items()]
+    return [Study(name, read_records(folder), _run(folder), _tried(folder)) for name, folder in there.items()]
+
+
+def _tried(folder: Path) -> "pd.DataFrame | None":
+    import pandas as pd
+
+    path = folder / "settings.csv"
+    return pd.read_csv(path) if path.is_file() else None
 
 
 def _run(folder: Path) -> dict[str, object]:

@@ -66,7 +66,7 @@ def _cell(name: str, words: str, numeric: bool, scope: str) -> Html:
     return element(name, text(words), scope=scope, class_="number" if numeric else "")
 
 
-def page(title: str, body: Html) -> str:
+def page(title: str, body: Html, class_: str = "") -> str:
     """Return a whole document with the style sheet inside."""
     css = files("gpae.report").joinpath("page.css").read_text(encoding="utf-8")
     head = join(
@@ -78,5 +78,5 @@ def page(title: str, body: Html) -> str:
             element("style", css),
         ]
     )
-    parts = element("head", head), element("body", body)
+    parts = element("head", head), element("body", body, class_=class_)
     return f'<!DOCTYPE html>\n<html lang="en">\n{join(parts)}\n</html>\n'

@@ -47,17 +47,17 @@ def save_drawings(drawings: list[Drawing], folder: Path) -> None:
                 temporary.write_bytes(content)
 
 
-def _latents(path: Path) -> list[Drawing]:
+def _density(path: Path) -> list[Drawing]:
     data = Latents.from_state(read_artefact(path))
-    model, choice = data.classifier.model_, data.choice
-    plane = latent_plane(data.latents, model)
+    words = "Latents of training rows in two dimensions with the level sets of the fitted density, and its heat map."
+    drawing = latent_density(data.latents, data.favourable, data.classifier.model_, data.classifier.density_)
+    return [Drawing("density", "The latent density on LCD", words, drawing)]
+
+
+def _choice(path: Path) -> list[Drawing]:
+    data = Latents.from_state(read_artefact(path))
+    choice, plane = data.choice, latent_plane(data.latents, data.classifier.model_)
     return [
-        Drawing(
-            "density",
-            "The latent density on LCD",
-            "Latents of training rows in two dimensions with the level sets of the fitted density, and its heat map.",
-            latent_density(data.latents, data.favourable, model, data.classifier.density_),
-        ),
         Drawing("divergence", "The choice of β on LCD", f"{finding(choice)}.", divergence_curve(choice)),
         Drawing(
             "betas",
@@ -109,7 +109,8 @@ def _digits(path: Path) -> list[Drawing]:
 
 
 _SOURCES: dict[str, Callable[[Path], list[Drawing]]] = {
-    f"{FIGURES}/latents.figure": _latents,
+    f"{FIGURES}/latents-2.figure": _density,
+    f"{FIGURES}/latents-4.figure": _choice,
     f"{FIGURES}/correlations.figure": _correlations,
     "ablation/ablation.csv": _ablation,
     f"{FIGURES}/digits.figure": _digits,

@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from gpae.benchmark.ranks import BETTER, SEVEN
+from gpae.benchmark.ranks import BETTER, SEVEN, two_decimals
 from gpae.report.compare import CLASSIFICATION, Table, beside_the_paper, paper_tables, summarised
 from gpae.report.html import Html, element, heading, join, paragraph, table, text
 
-__all__ = ["beside_tables", "classification_table", "deviations", "second_readings"]
+__all__ = ["beside_tables", "classification_table", "deviations", "second_readings", "settings_table"]
 
 _ORDER = tuple(dict.fromkeys(paper_tables().method))
 SECOND = (
@@ -17,6 +17,8 @@ SECOND = (
     "RowsPerSecond",
 )  # fmt: skip
 """What the paper does not print: who was answered, and the other readings of its metrics."""
+
+_SHORT = {"DiscriminativePower": "Disc. power"}
 
 
 def beside_tables(records: pd.DataFrame, kind: Table, suffix: str = "") -> Html:
@@ -37,7 +39,8 @@ def classification_table(records: pd.DataFrame) -> Html:
 def _one_table(part: pd.DataFrame, metrics: Sequence[str]) -> Html:
     best = {metric: _best(part, metric, "mean") for metric in metrics}
     best_paper = {metric: _best(part, metric, "mean_paper") for metric in metrics}
-    head = join(element("th", text(name), scope="col", class_="number") for name in ("", *metrics))
+    names = ("", *(_SHORT.get(metric, metric) for metric in metrics))
+    head = join(element("th", text(name), scope="col", class_="number") for name in names)
     lines = []
     for method in sorted(part.method.unique(), key=_place):
         mine = part[part.method == method].set_index("metric")
@@ -54,7 +57,7 @@ def _place(method: str) -> tuple[int, str]:
 
 
 def _best(part: pd.DataFrame, metric: str, column: str) -> float:
-    values = part[(part.metric == metric) & part.method.isin(_ORDER)][column].round(2)
+    values = two_decimals(part[(part.metric == metric) & part.method.isin(_ORDER)][column])
     return float(values.min() if BETTER.get(metric, "higher") == "lower" else values.max())
 
 
@@ -114,3 +117,15 @@ def deviations(records: pd.DataFrame) -> Html:
     return table(
         f"{len(lines)} cells", ("where", "metric", "ours", "paper's, with its deviation"), lines, numeric=(2, 3)
     )
+
+
+def settings_table(tried: pd.DataFrame) -> Html:
+    """How often each setting was the best on validation rows, free and masked."""
+    rows = []
+    for method in sorted(tried.method.unique(), key=_place):
+        for trial, lines in tried[tried.method == method].groupby("trial", sort=False):
+            counts = [
+                f"{int(part.chosen.sum())} of {len(part)}" for part in (lines[~lines.masked], lines[lines.masked])
+            ]
+            rows.append((method, str(trial), *counts))
+    return table("Chosen, of all data sets and seeds", ("method", "setting", "free", "masked"), rows, numeric=(2, 3))

@@ -17,7 +17,7 @@ from gpae.benchmark.contenders import GUISES, contender
 from gpae.benchmark.plan import Bench, Cell, Plan
 from gpae.benchmark.record import Record
 from gpae.benchmark.runner import run_cells
-from gpae.benchmark.tuning import TRIALS, Trial, best_trial
+from gpae.benchmark.tuning import TRIALS, Trial, best_trial, trial_name
 from gpae.benchmark.workbench import Workbench, scored
 from gpae.dataset import Dataset
 from gpae.explainer import Explainer
@@ -111,7 +111,7 @@ def core_minutes(folder: Path, plan: Plan) -> dict[str, float]:
 
 
 def tried_settings(folder: Path, plan: Plan) -> pd.DataFrame:
-    """Every trial on validation rows: dataset, seed, masked, method, settings, whether chosen, the seven metrics."""
+    """Every trial on validation rows: dataset, seed, masked, method, trial, settings, chosen, the seven metrics."""
     files = CellFiles(folder / "cells")
     lines = []
     for cell in plan.cells:
@@ -120,7 +120,8 @@ def tried_settings(folder: Path, plan: Plan) -> pd.DataFrame:
             best = best_trial(cell.method, field)
             for number, trial in enumerate(field[cell.method]):
                 where = {"dataset": cell.dataset, "seed": cell.seed, "masked": cell.kind == "masked"}
-                what = {"method": contender(cell.method).label, "settings": json.dumps(dict(trial.settings))}
+                what = {"method": contender(cell.method).label, "trial": trial_name(cell.method, number)}
+                what |= {"settings": json.dumps(dict(trial.settings))}
                 figures = {name: round(value, 5) for name, value in trial.figures.items()}
                 lines.append(where | what | {"chosen": number == best} | figures)
     return pd.DataFrame(lines)
