@@ -29,6 +29,7 @@ from gpae.table.schema import Schema
 __all__ = ["Workbench", "scored"]
 
 _ROWS_TO_CHOOSE_BY = 150
+_SMALL_TRAIN = 3000
 _SMALL_CLASSIFIER: dict[str, Any] = {"n_features": 200, "max_epochs": 5, "density_features": 100, "density_draws": 3000}
 
 
@@ -45,7 +46,7 @@ class Workbench:
         A folder in which the classifier and the metrics' auto-encoders are kept, so that a study that goes on, or
         another one of the same rows, does not train them again.
     small
-        Whether the classifier and the auto-encoders are small ones, to be done soon.
+        Whether to learn from fewer rows, with a small classifier and small auto-encoders, to be done soon.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class Workbench:
     @cached_property
     def _tables(self) -> tuple[Any, Any, Any]:
         train, valid, test = self.dataset.split(seed=self.seed)
+        if self.small:
+            train, valid = train.head(_SMALL_TRAIN), valid.head(_SMALL_TRAIN // 10)
         return train, valid, test.head(self.rows)
 
     @cached_property

@@ -175,15 +175,15 @@ def _tell(folder: Path, records: "pd.DataFrame", as_json: bool) -> None:
         print_json(summary)
         return
     for table, ranks in summary["ranks"].items():
-        results().print(_rank_table(table.replace("_", ", "), ranks))
+        results().print(f"mean rank over data sets and metrics ({table.replace('_', ', ')})", _rank_table(ranks))
     typer.echo(f"{summary['lines']:,} records in {summary['records']}")
 
 
-def _rank_table(title: str, ranks: dict[str, float]) -> "Table":
+def _rank_table(ranks: dict[str, float]) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=f"mean rank over data sets and metrics ({title})", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("method", style="bold")
     table.add_column("rank", justify="right")
     for method, rank in ranks.items():

@@ -43,9 +43,8 @@ class SupervisedAutoencoder(ClassifierMixin, TransformerMixin, BaseEstimator):  
     **Differs from the paper.** The bound counts each term once (E21), the updates by mini-batches are scaled to all
     rows and averaged (E22). Sizes, noise and weights are not given there; with a noise as large as the data's own
     variance, or the label's term at weight 1, the latents collapse or forget the label. Numbers are in standard units
-    inside. Levels have a categorical
-    likelihood, yes/no columns a Bernoulli one. After training the coefficients are settled on the latents that stand
-    for the training rows, which are those that it predicts from.
+    inside. Levels have a categorical likelihood, yes/no columns a Bernoulli one. After training the coefficients are
+    settled on the latents that stand for the training rows, which are those that it predicts from.
 
     Parameters
     ----------
