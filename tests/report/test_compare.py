@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpae.report.compare import beside_the_paper, paper_ranks, paper_tables, summarised
+from gpae.report.compare import agreement, beside_the_paper, paper_ranks, paper_tables, summarised
 
 
 @pytest.mark.parametrize(("table", "rank"), [("counterfactual", 3.04), ("counterfactual_masked", 2.29)])
@@ -34,6 +34,17 @@ def test_only_the_papers_methods_compete() -> None:
         records({("GPAE", 0): 0.3, ("LogReg", 0): 0.4, ("LogReg (one step)", 0): 0.1}), "counterfactual"
     )
     assert paper_ranks(figures).method.tolist() == ["GPAE", "LogReg"]
+
+
+def test_cells_are_counted_as_within_better_or_worse() -> None:
+    printed = paper_tables().query("table == 'counterfactual' and dataset == 'LCD' and metric == 'L2'")
+    steps = {"GPAE": 0.0, "SAE": 3.0, "CLUE": -3.0, "FACE": 1.9}
+    values = {}
+    for method, n in steps.items():
+        one = printed[printed.method == method].iloc[0]
+        values[(method, 0)] = one["mean"] + n * one["std"]
+    counts = agreement(summarised(records(values), "counterfactual"), "counterfactual")
+    assert counts.loc["L2"].to_dict() == {"within": 2, "better": 1, "worse": 1}
 
 
 def test_worse_means_more_than_two_of_the_papers_deviations_in_the_bad_direction() -> None:

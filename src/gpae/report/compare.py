@@ -7,7 +7,7 @@ import pandas as pd
 
 from gpae.benchmark.ranks import BETTER, SEVEN, mean_ranks
 
-__all__ = ["CLASSIFICATION", "Table", "beside_the_paper", "paper_ranks", "paper_tables", "summarised"]
+__all__ = ["CLASSIFICATION", "Table", "agreement", "beside_the_paper", "paper_ranks", "paper_tables", "summarised"]
 
 Table: TypeAlias = Literal["counterfactual", "counterfactual_masked", "classification"]
 
@@ -48,6 +48,16 @@ def beside_the_paper(ours: pd.DataFrame, table: Table) -> pd.DataFrame:
     sign = joined.metric.map(lambda name: 1.0 if BETTER.get(name, "higher") == "lower" else -1.0).astype(float)
     joined["worse"] = sign * joined.difference > 2.0 * joined.std_paper
     return joined
+
+
+def agreement(ours: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """How many cells of each metric lie within two of the paper's deviations, and how many are better or worse."""
+    beside = beside_the_paper(ours, table).dropna(subset=["mean", "mean_paper", "std_paper"])
+    apart = beside.difference.abs() > 2.0 * beside.std_paper
+    verdict = pd.Series("within", index=beside.index).mask(apart, "better").mask(beside.worse, "worse")
+    counts = beside.assign(verdict=verdict).groupby(["metric", "verdict"]).size().unstack(fill_value=0)
+    order = [metric for metric in (*SEVEN, *CLASSIFICATION) if metric in counts.index]
+    return counts.reindex(index=order, columns=["within", "better", "worse"], fill_value=0)
 
 
 def paper_ranks(figures: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from gpae.report.compare import Table, paper_ranks, paper_tables, summarised
 from gpae.report.html import Html, element, heading, join, page, paragraph, table, text
 from gpae.report.inline_figure import inline_figure
 from gpae.report.paper_tables import (
+    agreement_tables,
     beside_tables,
     classification_table,
     deviations,
@@ -60,6 +61,7 @@ def paper_page(studies: Sequence[Study], drawings: Sequence[Drawing], missing: S
     main = studies[0]
     sections = [
         ("ranks", "Mean ranks", _ranks(studies)),
+        ("agreement", "How close to the paper", element("div", agreement_tables(main.records), class_="card")),
         ("worse", "Where our GPAE is worse than the paper's", _worse(main)),
         ("free", "Counterfactuals, all features free", _counterfactuals(main, "free")),
         ("masked", "Counterfactuals, immutable features", _counterfactuals(main, "masked")),

@@ -6,10 +6,17 @@ from typing import Any
 import pandas as pd
 
 from gpae.benchmark.ranks import BETTER, SEVEN, two_decimals
-from gpae.report.compare import CLASSIFICATION, Table, beside_the_paper, paper_tables, summarised
+from gpae.report.compare import CLASSIFICATION, Table, agreement, beside_the_paper, paper_tables, summarised
 from gpae.report.html import Html, element, heading, join, paragraph, table, text
 
-__all__ = ["beside_tables", "classification_table", "deviations", "second_readings", "settings_table"]
+__all__ = [
+    "agreement_tables",
+    "beside_tables",
+    "classification_table",
+    "deviations",
+    "second_readings",
+    "settings_table",
+]
 
 _ORDER = tuple(dict.fromkeys(paper_tables().method))
 SECOND = (
@@ -18,6 +25,7 @@ SECOND = (
 )  # fmt: skip
 """What the paper does not print: who was answered, and the other readings of its metrics."""
 
+_KINDS: dict[Table, str] = {"counterfactual": "free", "counterfactual_masked": "masked"}
 _SHORT = {"DiscriminativePower": "Disc. power"}
 
 
@@ -104,11 +112,22 @@ def _short(value: float) -> str:
     return "–" if pd.isna(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def agreement_tables(records: pd.DataFrame) -> Html:
+    """How many cells agree with the paper's, free and masked."""
+    tables = []
+    for kind, words in _KINDS.items():
+        counts = agreement(summarised(records, kind), kind)
+        rows = [(str(metric), *(f"{counts[name][metric]}" for name in counts)) for metric in counts.index]
+        head = ("metric", "within two deviations", "better by more", "worse by more")
+        tables.append(table(f"Cells of all methods, {words}", head, rows, numeric=(1, 2, 3)))
+    return join(tables)
+
+
 def deviations(records: pd.DataFrame) -> Html:
     """Every cell in which our GPAE is worse than the paper's by more than two of the paper's deviations."""
     lines = []
-    for kind, words in (("counterfactual", "free"), ("counterfactual_masked", "masked")):
-        beside = beside_the_paper(summarised(records, kind), kind)  # type: ignore[arg-type]
+    for kind, words in _KINDS.items():
+        beside = beside_the_paper(summarised(records, kind), kind)
         for one in beside[(beside.method == "GPAE") & beside.worse].itertuples():
             deviation = f"{one.mean_paper:.2f} ± {one.std_paper:.2f}"
             lines.append((f"{one.dataset}, {words}", str(one.metric), f"{one.mean:.2f}", deviation))
