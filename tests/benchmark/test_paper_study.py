@@ -81,7 +81,7 @@ def test_all_methods_are_asked_about_the_rows_that_the_shared_classifier_refuses
 def test_whom_the_methods_own_classifier_favours_counts_as_invalid_but_not_against_its_own_validity(
     records: pd.DataFrame, folder: Path
 ) -> None:
-    favoured = CellFiles(folder / "cells").answers("loans-0-free-logistic-chosen").favoured
+    favoured = CellFiles(folder / "cells").answers("loans-0-free-logistic-chosen-rows150").favoured
     figures = records[(records.method == "LogReg") & ~records.masked].set_index("metric")
     assert 0 < favoured.sum() < len(favoured)
     assert figures.value["ValiditySelf"] == 1.0
@@ -92,19 +92,21 @@ def test_whom_the_methods_own_classifier_favours_counts_as_invalid_but_not_again
 
 def test_the_settings_are_those_with_the_best_rank_on_validation_rows(records: pd.DataFrame, folder: Path) -> None:
     files = CellFiles(folder / "cells")
-    trials = {name: files.trials(f"loans-0-free-{name}-chosen") for name in METHODS}
+    trials = {name: files.trials(f"loans-0-free-{name}-chosen-rows150") for name in METHODS}
     assert all(trials.values())
     for name in METHODS:
         number = paper.best_trial(name, trials)  # type: ignore[arg-type]
-        same = (files.folder / f"loans-0-free-{name}.safetensors").read_bytes() == (
-            files.folder / f"loans-0-free-{name}-chosen.safetensors"
+        same = (files.folder / f"loans-0-free-{name}-rows150.safetensors").read_bytes() == (
+            files.folder / f"loans-0-free-{name}-chosen-rows150.safetensors"
         ).read_bytes()
         assert same is (number == 0)
 
 
 def test_what_the_cells_have_taken_is_noted(records: pd.DataFrame, folder: Path) -> None:
-    taken = CellFiles(folder / "cells").seconds(["loans-0-free-gpae-chosen", "loans-0-classifier-logreg", "none"])
-    assert taken["loans-0-free-gpae-chosen"] > taken["loans-0-classifier-logreg"] > 0
+    taken = CellFiles(folder / "cells").seconds(
+        ["loans-0-free-gpae-chosen-rows150", "loans-0-classifier-logreg-rows150", "none"]
+    )
+    assert taken["loans-0-free-gpae-chosen-rows150"] > taken["loans-0-classifier-logreg-rows150"] > 0
     assert taken["none"] == 0
     minutes = paper.core_minutes(folder, plan_of("chosen"))
     assert minutes["all"] >= sum(taken.values()) / 60 - 0.05
@@ -125,7 +127,7 @@ def test_a_finished_study_is_only_collected(
 
 
 def test_a_lost_cell_is_run_again_with_the_same_figures(records: pd.DataFrame, folder: Path) -> None:
-    for name in ("loans-0-free-wachter.json", "loans-0-free-wachter-chosen.json"):
+    for name in ("loans-0-free-wachter-rows150.json", "loans-0-free-wachter-chosen-rows150.json"):
         (folder / "cells" / name).unlink()
     again = pd.DataFrame(paper.run_paper(folder, plan_of("chosen"), n_workers=1))
     timed = ("RowsPerSecond", "FitSeconds")
@@ -135,6 +137,6 @@ def test_a_lost_cell_is_run_again_with_the_same_figures(records: pd.DataFrame, f
 
 def test_the_common_rows_are_those_that_every_method_answered(records: pd.DataFrame, folder: Path) -> None:
     files = CellFiles(folder / "cells")
-    found = [files.answers(f"loans-0-free-{name}-chosen").found for name in METHODS]
+    found = [files.answers(f"loans-0-free-{name}-chosen-rows150").found for name in METHODS]
     common = records[(records.metric == "L2Common") & ~records.masked]
     assert set(common.n_rows) == {int(np.logical_and.reduce(found).sum())}

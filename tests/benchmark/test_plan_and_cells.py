@@ -9,7 +9,7 @@ import pytest
 from gpae.benchmark.cell_files import Answers, CellFiles
 from gpae.benchmark.contenders import GUISES
 from gpae.benchmark.plan import Bench, Cell, Plan
-from gpae.benchmark.record import Record, read_records, write_records
+from gpae.benchmark.record import Record, other_code, read_records, write_records
 from gpae.benchmark.runner import run_cells
 from gpae.benchmark.studies.paper import FREE, MASKED, whole_plan
 from gpae.datasets import load
@@ -35,9 +35,16 @@ def test_the_study_lists_the_methods_that_there_are() -> None:
     assert set(MASKED) < set(FREE)
 
 
+def test_cells_of_another_number_of_rows_are_other_cells() -> None:
+    few, many = (whole_plan([load("lcd")], 1, rows).cells for rows in (100, 1000))
+    assert not {cell.name for cell in few} & {cell.name for cell in many}
+    assert "lcd-0-free-gpae-chosen-rows100" in {cell.name for cell in few}
+    assert "lcd-0-free-gpae-chosen" in {cell.name for cell in many}
+
+
 def test_what_a_preset_does_not_touch_is_not_run_again() -> None:
     names = {
-        settings: {cell.name for cell in whole_plan([load("lcd")], 1, 100, settings=settings).cells}  # type: ignore[arg-type]
+        settings: {cell.name for cell in whole_plan([load("lcd")], 1, 1000, settings=settings).cells}  # type: ignore[arg-type]
         for settings in ("chosen", "default", "carla")
     }
     assert {"lcd-0-free-face", "lcd-0-free-gpae"} <= names["default"]
@@ -71,6 +78,13 @@ def test_records_are_sorted_and_a_foreign_folder_is_told(tmp_path: Path) -> None
     assert read_records(tmp_path)[["method", "seed"]].values.tolist() == [["GPAE", 0], ["GPAE", 1], ["Wachter", 0]]
     with pytest.raises(InputError, match=r"holds no records\.parquet; make it with"):
         read_records(tmp_path / "none")
+
+
+def test_cells_of_other_code_are_told_of(tmp_path: Path) -> None:
+    assert other_code(tmp_path) is None
+    assert other_code(tmp_path) is None, "the same code"
+    (tmp_path / "code.txt").write_text("0.0.1 abc", encoding="utf-8")
+    assert "begun by gpae 0.0.1 abc" in (other_code(tmp_path) or "")
 
 
 def _work(folder: Path, plan: Plan, bench: Bench, cells: Sequence[Cell]) -> None:

@@ -11,6 +11,9 @@ __all__ = ["Bench", "Cell", "Kind", "Plan"]
 
 Kind = Literal["free", "masked", "classifier"]
 
+PAPER_ROWS = 1000
+"""Test rows of each data set in the paper."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
@@ -22,11 +25,13 @@ class Cell:
     method: str
     preset: str = ""
     """Of the method; empty for its sound defaults, and for a method that has no presets."""
+    rows: int = PAPER_ROWS
 
     @property
     def name(self) -> str:
-        """A file name."""
-        parts = [self.dataset, str(self.seed), self.kind, self.method.lower().replace(" ", "_"), self.preset]
+        """A file name; cells of a quick try are not taken for those of the study."""
+        rows = f"rows{self.rows}" if self.rows != PAPER_ROWS else ""
+        parts = [self.dataset, str(self.seed), self.kind, self.method.lower().replace(" ", "_"), self.preset, rows]
         return "-".join(part for part in parts if part)
 
 
@@ -78,7 +83,7 @@ class Plan:
             kinds += [("masked", masked)] if dataset.masked else []
             for kind, methods in kinds:
                 cells += [
-                    Cell(dataset.name, seed, kind, method, preset.get(method, ""))
+                    Cell(dataset.name, seed, kind, method, preset.get(method, ""), rows)
                     for seed in range(seeds)
                     for method in methods
                 ]

@@ -15,7 +15,7 @@ from gpae import __version__
 from gpae.errors import InputError
 from gpae.files import written_whole
 
-__all__ = ["COLUMNS", "Record", "describe_run", "read_records", "write_records"]
+__all__ = ["COLUMNS", "Record", "describe_run", "other_code", "read_records", "write_records"]
 
 COLUMNS = ("dataset", "method", "masked", "seed", "metric", "value", "n_rows", "seconds")
 
@@ -78,6 +78,21 @@ def describe_run(folder: Path, command: list[str], **more: Any) -> None:
     }
     with written_whole(folder / "run.json") as temporary:
         temporary.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+
+
+def other_code(cells: Path) -> str | None:
+    """What to tell a user whose finished cells were made by other code; remembers the code of a new folder."""
+    path, now = cells / "code.txt", f"{__version__} {_commit() or ''}".strip()
+    before = path.read_text(encoding="utf-8").strip() if path.is_file() else None
+    if before is None:
+        cells.mkdir(parents=True, exist_ok=True)
+        with written_whole(path) as temporary:
+            temporary.write_text(now + "\n", encoding="utf-8")
+    if before in (None, now):
+        return None
+    return (
+        f"the finished cells in {cells} were begun by gpae {before}, this is {now}; remove the folder to run them again"
+    )
 
 
 def _versions(*packages: str) -> dict[str, str]:

@@ -146,13 +146,15 @@ def _methods(names: list[str] | None) -> list[str] | None:
 
 def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple[Path, pd.DataFrame]":
     """Run a plan whose cells are kept below ``cells``, write its records into ``folder``, and return both."""
-    from gpae.benchmark.record import describe_run, write_records
+    from gpae.benchmark.record import describe_run, other_code, write_records
     from gpae.benchmark.studies.paper import core_minutes, run_paper, tried_settings
 
     if not plan.cells:
         raise InputError("nothing to run: no method of the study is among --methods, or no data set has a mask")
     folder.mkdir(parents=True, exist_ok=True)
     note(f"{len(plan.cells)} cells; finished ones are kept in {cells / 'cells'}")
+    if (stale := other_code(cells / "cells")) is not None:
+        note(stale)
     with progress():
         records = write_records(folder, run_paper(cells, plan, workers))
     tried = tried_settings(cells, plan)

@@ -102,8 +102,7 @@ def run_ablation(
 
 
 def _cell(dataset: str, seed: int, setting: Setting, rows: int) -> Cell:
-    """The number of rows is part of the name: cells of a quick try are not taken for those of the study."""
-    return Cell(dataset, seed, "free", "gpae", f"{setting.name}-rows{rows}")
+    return Cell(dataset, seed, "free", "gpae", setting.name, rows)
 
 
 def _run_bench(settings: Mapping[Cell, Setting], folder: Path, plan: Plan, bench: Bench, cells: Sequence[Cell]) -> None:
