@@ -42,7 +42,7 @@ def plan_of(settings: str) -> Plan:
         masked=["wachter", "gpae"],
         classifiers=["LogReg"],
         rows=150,
-        presets=paper._presets(settings),  # type: ignore[arg-type]
+        presets=paper._presets(settings, paper.TRIALS),  # type: ignore[arg-type]
         small=True,
     )
 

@@ -11,7 +11,7 @@ from gpae.benchmark.contenders import GUISES
 from gpae.benchmark.plan import Bench, Cell, Plan
 from gpae.benchmark.record import Record, other_code, read_records, write_records
 from gpae.benchmark.runner import run_cells
-from gpae.benchmark.studies.paper import FREE, MASKED, whole_plan
+from gpae.benchmark.studies.paper import FREE, MASKED, run_paper, whole_plan
 from gpae.datasets import load
 from gpae.errors import InputError
 from gpae.explainers import EXPLAINERS
@@ -40,6 +40,21 @@ def test_cells_of_another_number_of_rows_are_other_cells() -> None:
     assert not {cell.name for cell in few} & {cell.name for cell in many}
     assert "lcd-0-free-gpae-chosen-rows100" in {cell.name for cell in few}
     assert "lcd-0-free-gpae-chosen" in {cell.name for cell in many}
+
+
+def test_settings_chosen_among_a_few_methods_are_not_taken_for_those_chosen_among_all() -> None:
+    def names(*methods: str) -> set[str]:
+        return {cell.name for cell in whole_plan([load("lcd")], 1, 1000, methods=methods or None).cells}
+
+    assert "lcd-0-free-gpae-chosen" in names()
+    assert not names("gpae", "face") & names()
+    assert not names("gpae", "face") & names("gpae")
+    assert names("gpae", "face") == names("face", "gpae")
+
+
+def test_beside_presets_the_others_must_have_been_chosen_among_all(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--settings chosen first"):
+        run_paper(tmp_path, whole_plan([load("lcd")], 1, 1000, settings="carla"))
 
 
 def test_what_a_preset_does_not_touch_is_not_run_again() -> None:

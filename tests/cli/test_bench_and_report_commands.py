@@ -63,6 +63,7 @@ def test_other_settings_have_a_folder_of_their_own(
         (["--datasets", "iris"], "unknown data set 'iris'"),
         (["--methods", "dice"], "unknown method 'dice'"),
         (["--methods", "sae", "--masked"], "nothing to run"),
+        (["--datasets", ","], "was given none"),
         (["--settings", "best"], "best"),
     ],
 )
@@ -73,6 +74,30 @@ def test_what_cannot_be_run_is_refused(
     assert done.code == 2
     assert words in done.stderr
     assert not plans
+
+
+def test_a_name_given_twice_counts_once(run: Run, plans: list[Plan], tmp_path: Path) -> None:
+    run(
+        "bench",
+        "paper",
+        "--datasets",
+        "lcd,LCD",
+        "--methods",
+        "gpae,GPAE",
+        "--free",
+        "--seeds",
+        "1",
+        "-o",
+        str(tmp_path),
+    )
+    assert len(plans[0].cells) == 1
+
+
+def test_a_file_is_no_folder(run: Run, plans: list[Plan], tmp_path: Path) -> None:
+    (tmp_path / "results").touch()
+    done = run("bench", "paper", "-o", str(tmp_path / "results"))
+    assert done.code == 2
+    assert "is a file" in done.stderr
 
 
 def test_a_report_needs_a_study(run: Run, tmp_path: Path) -> None:

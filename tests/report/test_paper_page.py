@@ -100,6 +100,30 @@ def test_every_study_has_its_ranks_and_a_figure_is_on_the_page(study: Study) -> 
     assert "http" not in html.replace("http://www.w3.org", ""), "nothing is loaded from elsewhere"
 
 
+def test_a_table_says_how_many_rows_were_answered_and_the_ranks_how_many_by_all(study: Study) -> None:
+    records = study.records.copy()
+    few = (records.method == "CLUE") & (records.metric != "Validity") & ~records.metric.str.endswith("Common")
+    records.loc[few, "n_rows"] = 123
+    words = plain(paper_page([Study("chosen", records, {})], []))
+    assert "246 of 800" in words
+    assert "Rows that every method answered (chosen): LCD 600 of 800" in words
+
+
+def test_a_part_of_the_study_has_no_rank_beside_the_papers(study: Study) -> None:
+    some = study.records[study.records.method.isin(["GPAE", "FACE"])]
+    words = plain(paper_page([Study("chosen", some, {})], []))
+    assert "mean rank, free (paper" not in words
+    assert "Not every method and data set was run" in words
+    without = study.records[study.records.method == "FACE"]
+    assert "GPAE was not run." in plain(paper_page([Study("chosen", without, {})], []))
+
+
+def test_a_cell_without_a_value_counts_as_worse() -> None:
+    records = printed_as_records()
+    records.loc[(records.method == "GPAE") & (records.metric == "IM1") & (records.dataset == "LCD"), "value"] = np.nan
+    assert plain(str(deviations(records))).count("IM1") == 2
+
+
 def test_the_settings_that_were_tried_are_counted(study: Study) -> None:
     lines = [("SAE", "default", False, True), ("SAE", "step 3.0", False, False), ("SAE", "default", False, False)]
     tried = pd.DataFrame(lines, columns=["method", "trial", "masked", "chosen"])

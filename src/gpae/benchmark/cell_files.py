@@ -83,9 +83,19 @@ class CellFiles:
         with written_whole(self.folder / f"{name}.trials.json") as temporary:
             temporary.write_text(json.dumps(lines, indent=0), encoding="utf-8")
 
+    def choice(self, name: str) -> int | None:
+        """The number of the trial that a cell was run with; None if that was not written down."""
+        path = self.folder / f"{name}.choice.json"
+        return int(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+    def keep_choice(self, name: str, number: int) -> None:
+        """Write down the number of the trial that a cell is run with."""
+        with written_whole(self.folder / f"{name}.choice.json") as temporary:
+            temporary.write_text(json.dumps(number), encoding="utf-8")
+
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Note how long a piece of work took; an interrupted study adds up what its parts have taken."""
+        """Note how long a finished piece of work took; a study that was interrupted adds up its parts."""
         started = time.perf_counter()
         yield
         line = json.dumps({"cell": name, "seconds": round(time.perf_counter() - started, 2)})

@@ -15,7 +15,7 @@ from gpae import __version__
 from gpae.errors import InputError
 from gpae.files import written_whole
 
-__all__ = ["COLUMNS", "Record", "describe_run", "other_code", "read_records", "write_records"]
+__all__ = ["COLUMNS", "Record", "begun_by", "describe_run", "other_code", "read_records", "write_records"]
 
 COLUMNS = ("dataset", "method", "masked", "seed", "metric", "value", "n_rows", "seconds")
 
@@ -57,12 +57,18 @@ def read_records(folder: Path) -> pd.DataFrame:
     """Read the records of a study."""
     path = folder / "records.parquet"
     if not path.is_file():
-        raise InputError(f"{folder} holds no records.parquet; make it with `gpae bench paper -o {folder}`")
+        raise InputError(f"{folder} holds no records.parquet; make it with `gpae bench paper -o {folder.parent}`")
     frame = pd.read_parquet(path)
     absent = [column for column in COLUMNS if column not in frame]
     if absent:
         raise InputError(f"{path} lacks the column {absent[0]!r}; it is no table of records")
     return frame[list(COLUMNS)]
+
+
+def begun_by(cells: Path) -> str | None:
+    """The code that began a folder of cells, where that is known."""
+    path = cells / "code.txt"
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else None
 
 
 def describe_run(folder: Path, command: list[str], **more: Any) -> None:
@@ -82,11 +88,10 @@ def describe_run(folder: Path, command: list[str], **more: Any) -> None:
 
 def other_code(cells: Path) -> str | None:
     """What to tell a user whose finished cells were made by other code; remembers the code of a new folder."""
-    path, now = cells / "code.txt", f"{__version__} {_commit() or ''}".strip()
-    before = path.read_text(encoding="utf-8").strip() if path.is_file() else None
+    now, before = f"{__version__} {_commit() or ''}".strip(), begun_by(cells)
     if before is None:
         cells.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as temporary:
+        with written_whole(cells / "code.txt") as temporary:
             temporary.write_text(now + "\n", encoding="utf-8")
     if before in (None, now):
         return None

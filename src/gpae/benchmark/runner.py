@@ -19,7 +19,8 @@ Work = Callable[[Path, Plan, Bench, Sequence[Cell]], None]
 def run_cells(folder: Path, plan: Plan, work: Work, n_workers: int | None = None) -> None:
     """Run what is not finished yet.
 
-    An interrupt loses the cells under way and nothing else. An error in one bench is raised when the others are done.
+    An interrupt loses the cells under way, and models that were fitted but not kept, and nothing else. An error in one
+    bench is raised when the others are done.
     """
     files = CellFiles(folder / "cells")
     files.folder.mkdir(parents=True, exist_ok=True)
@@ -28,12 +29,16 @@ def run_cells(folder: Path, plan: Plan, work: Work, n_workers: int | None = None
         return
     benches = _largest_first(plan.by_bench(todo))
     workers = min(n_workers or os.cpu_count() or 1, len(benches))
-    if workers == 1:
+    if workers > 1:
+        _side_by_side(folder, plan, work, benches, files, workers)
+        return
+    before = _threads(1)  # as the processes have: times and last bits are to be the same
+    try:
         for bench, cells in benches:
             work(folder, plan, bench, cells)
             _report(files, plan)
-        return
-    _side_by_side(folder, plan, work, benches, files, workers)
+    finally:
+        _threads(before)
 
 
 def _side_by_side(
@@ -42,7 +47,7 @@ def _side_by_side(
     # spawned, not forked: a forked child inherits the locks of torch's threads
     context = multiprocessing.get_context("spawn")
     errors: list[BaseException] = []
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_threads, initargs=(1,)) as pool:
         waiting: set[Future[None]] = {pool.submit(work, folder, plan, bench, cells) for bench, cells in benches}
         try:
             while waiting:
@@ -68,10 +73,13 @@ def _largest_first(benches: dict[Bench, list[Cell]]) -> list[tuple[Bench, list[C
     return sorted(benches.items(), key=lambda item: (item[0].dataset != "adult", -len(item[1]), item[0]))
 
 
-def _one_thread() -> None:
+def _threads(n: int) -> int:
+    """Set PyTorch's threads and return how many there were."""
     import torch
 
-    torch.set_num_threads(1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    return before
 
 
 def _report(files: CellFiles, plan: Plan) -> None:

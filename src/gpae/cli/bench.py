@@ -11,6 +11,7 @@ from gpae.cli.options import Json
 from gpae.cli.report import STUDIES, Settings
 from gpae.cli.terminal import note, print_json, progress, results
 from gpae.errors import InputError
+from gpae.files import written_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +64,7 @@ def paper(
     from gpae.datasets import load
 
     plan = whole_plan(
-        [load(name) for name in _split(datasets) or _DATASETS],
+        list({found.name: found for found in map(load, _split(datasets) or _DATASETS)}.values()),
         seeds,
         rows,
         methods=_methods(_split(methods)),
@@ -77,10 +78,12 @@ def paper(
 @app.command()
 def ablation(output: Output = Path("results"), seeds: Seeds = 5, rows: Rows = 1000, workers: Workers = None) -> None:
     """Vary the number of latents and of Fourier features on LCD."""
-    from gpae.benchmark.record import describe_run
+    from gpae.benchmark.record import describe_run, other_code
     from gpae.benchmark.studies.ablation import run_ablation
 
     folder = output / "ablation"
+    if (stale := other_code(folder / "cells")) is not None:
+        note(stale)
     with progress():
         frame = run_ablation(folder, seeds=seeds, rows=rows, n_workers=workers)
     describe_run(folder, ["gpae", *sys.argv[1:]], rows=rows)
@@ -125,7 +128,12 @@ def everything(output: Output = Path("results"), seeds: Seeds = 5, rows: Rows = 
 
 def _split(names: list[str] | None) -> list[str] | None:
     """Names may be separated by commas, and options repeated."""
-    return None if names is None else [name for part in names for name in part.split(",") if name]
+    if names is None:
+        return None
+    parts = [name for part in names for name in part.split(",") if name]
+    if not parts:
+        raise InputError("an option that takes names was given none")
+    return parts
 
 
 @app.command()
@@ -141,16 +149,21 @@ def smoke(output: Output = Path("results"), workers: Workers = None, as_json: Js
 def _methods(names: list[str] | None) -> list[str] | None:
     from gpae.benchmark.contenders import GUISES, contender
 
-    return None if names is None else [name if name in GUISES else contender(name).method for name in names]
+    if names is None:
+        return None
+    return list(dict.fromkeys(name if name in GUISES else contender(name).method for name in names))
 
 
 def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple[Path, pd.DataFrame]":
     """Run a plan whose cells are kept below ``cells``, write its records into ``folder``, and return both."""
-    from gpae.benchmark.record import describe_run, other_code, write_records
+    from gpae.benchmark.record import begun_by, describe_run, other_code, write_records
     from gpae.benchmark.studies.paper import core_minutes, run_paper, tried_settings
 
     if not plan.cells:
         raise InputError("nothing to run: no method of the study is among --methods, or no data set has a mask")
+    for place in (folder, *folder.parents):
+        if place.is_file():
+            raise InputError(f"{place} is a file; name a folder with -o")
     folder.mkdir(parents=True, exist_ok=True)
     note(f"{len(plan.cells)} cells; finished ones are kept in {cells / 'cells'}")
     if (stale := other_code(cells / "cells")) is not None:
@@ -159,8 +172,10 @@ def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple
         records = write_records(folder, run_paper(cells, plan, workers))
     tried = tried_settings(cells, plan)
     if len(tried):
-        tried.to_csv(folder / "settings.csv", index=False)
-    describe_run(folder, ["gpae", *sys.argv[1:]], rows=plan.rows, core_minutes=core_minutes(cells, plan))
+        with written_whole(folder / "settings.csv") as temporary:
+            tried.to_csv(temporary, index=False)
+    taken, code = core_minutes(cells, plan), begun_by(cells / "cells")
+    describe_run(folder, ["gpae", *sys.argv[1:]], rows=plan.rows, cells_begun_by=code, core_minutes=taken)
     return folder, records
 
 

@@ -132,9 +132,10 @@ def _colour_bar(figure: "Figure", image: "AxesImage", heat_maps: "list[Axes]") -
 
 def _finding(c: "Correlations") -> str:
     """Say who comes closest, and whether that is closer than the people were to begin with."""
-    means = np.array([mean_difference(one) for one in c.difference])
+    # a method whose counterfactuals are all alike in a feature has no correlation there, and is not the closest
+    means = np.array([np.nan if np.isnan(one).any() else mean_difference(one) for one in c.difference])
     if np.isnan(means).all():
-        return "No method's counterfactuals have correlations"
+        return "No method's counterfactuals have all correlations"
     best, before = int(np.nanargmin(means)), mean_difference(c.refused_difference)
     closest = f"{c.methods[best]} ({number(means[best], decimals=2)})"
     own = f"the refused people's own ({number(before, decimals=2)})"

@@ -7,7 +7,16 @@ import pandas as pd
 
 from gpae.benchmark.ranks import BETTER, SEVEN, mean_ranks
 
-__all__ = ["CLASSIFICATION", "Table", "agreement", "beside_the_paper", "paper_ranks", "paper_tables", "summarised"]
+__all__ = [
+    "CLASSIFICATION",
+    "Table",
+    "agreement",
+    "all_there",
+    "beside_the_paper",
+    "paper_ranks",
+    "paper_tables",
+    "summarised",
+]
 
 Table: TypeAlias = Literal["counterfactual", "counterfactual_masked", "classification"]
 
@@ -23,8 +32,8 @@ def paper_tables() -> pd.DataFrame:
 def summarised(records: pd.DataFrame, table: Table, suffix: str = "") -> pd.DataFrame:
     """Mean and standard deviation over the seeds: dataset, method, metric, mean, std, seeds, rows.
 
-    ``suffix="Common"`` takes the figures on the rows that every method answered. A method without an answer in any
-    seed has a mean of NaN.
+    ``suffix="Common"`` takes the figures on the rows that every method answered. ``seeds`` counts those with a value,
+    ``rows`` the answers that the value is of; a method without an answer in any seed has a mean of NaN.
     """
     wanted = CLASSIFICATION if table == "classification" else SEVEN
     chosen = records[records.metric.isin([name + suffix for name in wanted])]
@@ -33,12 +42,12 @@ def summarised(records: pd.DataFrame, table: Table, suffix: str = "") -> pd.Data
     chosen = chosen.assign(metric=chosen.metric.str.removesuffix(suffix) if suffix else chosen.metric)
     groups = chosen.groupby(["dataset", "method", "metric"], sort=False)
     return groups.agg(
-        mean=("value", "mean"), std=("value", "std"), seeds=("seed", "nunique"), rows=("n_rows", "sum")
+        mean=("value", "mean"), std=("value", "std"), seeds=("value", "count"), rows=("n_rows", "sum")
     ).reset_index()
 
 
 def beside_the_paper(ours: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """Add the paper's mean and std, the difference, and whether ours is worse by over two of its deviations."""
+    """Add the paper's mean and std, the difference, and whether ours is worse by over two deviations, or missing."""
     theirs = paper_tables()
     theirs = theirs[theirs.table == table].drop(columns="table")
     if table == "classification":
@@ -46,13 +55,21 @@ def beside_the_paper(ours: pd.DataFrame, table: Table) -> pd.DataFrame:
     joined = ours.merge(theirs, "left", ["dataset", "method", "metric"], suffixes=("", "_paper"))
     joined["difference"] = joined["mean"] - joined["mean_paper"]
     sign = joined.metric.map(lambda name: 1.0 if BETTER.get(name, "higher") == "lower" else -1.0).astype(float)
-    joined["worse"] = sign * joined.difference > 2.0 * joined.std_paper
+    nothing = joined["mean"].isna() & joined["mean_paper"].notna()
+    joined["worse"] = (sign * joined.difference > 2.0 * joined.std_paper) | nothing
     return joined
+
+
+def all_there(ours: pd.DataFrame, table: Table) -> bool:
+    """Whether every data set and method of the paper's table is among the figures, so that ranks can be compared."""
+    theirs = paper_tables()
+    wanted = theirs[theirs.table == table][["dataset", "method"]].drop_duplicates()
+    return len(wanted.merge(ours[["dataset", "method"]].drop_duplicates())) == len(wanted)
 
 
 def agreement(ours: pd.DataFrame, table: Table) -> pd.DataFrame:
     """How many cells of each metric lie within two of the paper's deviations, and how many are better or worse."""
-    beside = beside_the_paper(ours, table).dropna(subset=["mean", "mean_paper", "std_paper"])
+    beside = beside_the_paper(ours, table).dropna(subset=["mean_paper", "std_paper"])
     apart = beside.difference.abs() > 2.0 * beside.std_paper
     verdict = pd.Series("within", index=beside.index).mask(apart, "better").mask(beside.worse, "worse")
     counts = beside.assign(verdict=verdict).groupby(["metric", "verdict"]).size().unstack(fill_value=0)

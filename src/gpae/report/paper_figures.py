@@ -72,7 +72,7 @@ def _correlations(path: Path) -> list[Drawing]:
     data = Correlations.from_state(read_artefact(path))
     words = (
         "Absolute differences between the correlations of the counterfactuals and those of the target class on LCD "
-        "with the loan term (darker: further apart), and below them the shares of the two terms."
+        "with the loan term (one seed, defaults; darker: further apart); below, the shares of the two terms."
     )
     return [
         Drawing(
@@ -86,7 +86,7 @@ def _correlations(path: Path) -> list[Drawing]:
 
 def _ablation(path: Path) -> list[Drawing]:
     frame = pd.read_csv(path)
-    band = "Mean over seeds on LCD and its 95 % confidence band"
+    band = "GPAE with β = 0.02: mean over seeds on LCD and its 95 % confidence band"
     return [
         Drawing(
             "ablation-latents", "The latent dimension", f"{band}; 1000 features.", ablation_figure(frame, "latent_dim")

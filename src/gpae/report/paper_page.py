@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from gpae.benchmark.ranks import SEVEN
-from gpae.report.compare import Table, paper_ranks, paper_tables, summarised
+from gpae.report.compare import Table, all_there, paper_ranks, paper_tables, summarised
 from gpae.report.html import Html, element, heading, join, page, paragraph, table, text
 from gpae.report.inline_figure import inline_figure
 from gpae.report.paper_tables import (
@@ -84,7 +84,8 @@ def _lead(study: Study) -> str:
     return (
         f"{records.method.nunique()} methods and classifiers on {records.dataset.nunique()} data sets, "
         f"{records.seed.nunique()} seeds; {_SETTINGS[study.settings]}. All methods are asked about the test rows that "
-        "one shared classifier refuses, and judged by it; the paper's numbers stand beside ours."
+        "one shared classifier refuses, and judged by it; the paper's numbers stand beside ours. Columns are encoded "
+        "to [0, 1] by their training range; the density is of all training rows; guises in brackets are at defaults."
     )
 
 
@@ -92,7 +93,7 @@ def _tiles(study: Study) -> Html:
     entries = {}
     for words, kind in _TABLES.items():
         figures = summarised(study.records, kind)
-        if len(figures):
+        if all_there(figures, kind):  # a rank among fewer methods says nothing beside the paper's
             printed = paper_tables()
             theirs = _rank_of(paper_ranks(printed[printed.table == kind]))
             entries[f"GPAE's mean rank, {words} (paper {theirs:.2f})"] = f"{_rank_of(paper_ranks(figures)):.2f}"
@@ -129,10 +130,28 @@ def _ranks(studies: Sequence[Study]) -> Html:
         rows = [(method, *(_rank_text(ranks, method) for ranks in columns.values())) for method in first.method]
         numeric = range(1, len(columns) + 1)
         parts.append(table(f"Mean rank, {mask}", ("method", *columns), rows, numeric))
+        parts.append(paragraph(_common_words(studies, kind)))
+        if not all_there(summarised(studies[0].records, kind), kind):
+            parts.append(paragraph("Not every method and data set was run: these ranks are not the paper's game."))
     return element("div", join(parts), class_="card")
 
 
+def _common_words(studies: Sequence[Study], kind: Table) -> str:
+    """How many rows every method answered, over the seeds."""
+    said = []
+    for study in studies:
+        figures = summarised(study.records, kind, "Common")
+        counts = figures[figures.metric == "L2"].groupby("dataset", sort=False)["rows"].max()
+        asked = summarised(study.records, kind)
+        total = asked[asked.metric == "Validity"].groupby("dataset", sort=False)["rows"].max()
+        rows = ", ".join(f"{name} {int(counts.get(name, 0)):,} of {int(total[name]):,}" for name in total.index)
+        said.append(f"Rows that every method answered ({study.settings}): {rows}.")
+    return " ".join(said)
+
+
 def _worse(study: Study) -> Html:
+    if "GPAE" not in set(study.records.method):
+        return paragraph("GPAE was not run.")
     words = "Cells in which the difference is in the bad direction and over two of the standard deviations it prints."
     return element("div", join([paragraph(words), deviations(study.records)]), class_="card")
 
@@ -153,8 +172,8 @@ def _folded(content: Html) -> Html:
 
 def _classifiers(study: Study) -> Html:
     words = (
-        "Balanced test sets; FICO's precision and recall are of the class Bad, as in the paper. The paper's area under "
-        "the curve equals its accuracy in places, which is what hard labels give; ours is of scores."
+        "Test sets are balanced but for FICO's, whose precision and recall are of the class Bad, as in the paper. The "
+        "paper's area under the curve equals its accuracy in places, which is what hard labels give; ours is of scores."
     )
     return element("div", join([paragraph(words), classification_table(study.records)]), class_="card")
 

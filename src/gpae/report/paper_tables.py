@@ -1,11 +1,11 @@
 """The tables of the paper's evaluation as HTML: ours, the paper's, the difference, and who is best."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from gpae.benchmark.ranks import BETTER, SEVEN, two_decimals
+from gpae.benchmark.ranks import BETTER, SEVEN
 from gpae.report.compare import CLASSIFICATION, Table, agreement, beside_the_paper, paper_tables, summarised
 from gpae.report.html import Html, element, heading, join, paragraph, table, text
 
@@ -21,7 +21,7 @@ __all__ = [
 _ORDER = tuple(dict.fromkeys(paper_tables().method))
 SECOND = (
     "Found", "ValiditySelf", "Violations", "L2Norm", "MeanPairwise", "IM1Median", "IM2Median", "FitSeconds",
-    "RowsPerSecond",
+    "RowsPerSecond", "RowsPerSecondUncached",
 )  # fmt: skip
 """What the paper does not print: who was answered, and the other readings of its metrics."""
 
@@ -30,13 +30,24 @@ _SHORT = {"DiscriminativePower": "Disc. power"}
 
 
 def beside_tables(records: pd.DataFrame, kind: Table, suffix: str = "") -> Html:
-    """One table a data set: methods by metrics, ours above the paper's."""
+    """One table a data set: methods by metrics, ours above the paper's; and how many rows that is of."""
     ours = beside_the_paper(summarised(records, kind, suffix), kind)
-    metrics = CLASSIFICATION if kind == "classification" else SEVEN
+    if kind == "classification":
+        percent = ours.assign(**{name: 100 * ours[name] for name in ("mean", "std", "mean_paper", "difference")})
+        return join(
+            join([heading(3, str(dataset)), _one_table(part, CLASSIFICATION, {}, decimals=1)])
+            for dataset, part in percent.groupby("dataset", sort=False)
+        )
     return join(
-        join([heading(3, str(dataset)), _one_table(part, metrics)])
+        join([heading(3, str(dataset)), _one_table(part, SEVEN, _answered(part))])
         for dataset, part in ours.groupby("dataset", sort=False)
     )
+
+
+def _answered(part: pd.DataFrame) -> dict[str, str]:
+    """Of each method: the rows that its figures are of, Validity apart, and the rows that Validity is of."""
+    rows = part.pivot_table(index="method", columns="metric", values="rows")
+    return {str(method): f"{int(one['L2']):,} of {int(one['Validity']):,}" for method, one in rows.iterrows()}
 
 
 def classification_table(records: pd.DataFrame) -> Html:
@@ -44,15 +55,17 @@ def classification_table(records: pd.DataFrame) -> Html:
     return beside_tables(records, "classification")
 
 
-def _one_table(part: pd.DataFrame, metrics: Sequence[str]) -> Html:
-    best = {metric: _best(part, metric, "mean") for metric in metrics}
-    best_paper = {metric: _best(part, metric, "mean_paper") for metric in metrics}
-    names = ("", *(_SHORT.get(metric, metric) for metric in metrics))
+def _one_table(part: pd.DataFrame, metrics: Sequence[str], answered: Mapping[str, str], decimals: int = 2) -> Html:
+    best = {metric: _best(part, metric, "mean", decimals) for metric in metrics}
+    best_paper = {metric: _best(part, metric, "mean_paper", decimals) for metric in metrics}
+    names = ("", *(_SHORT.get(metric, metric) for metric in metrics), *(["answered"] if answered else []))
     head = join(element("th", text(name), scope="col", class_="number") for name in names)
     lines = []
     for method in sorted(part.method.unique(), key=_place):
         mine = part[part.method == method].set_index("metric")
-        cells = [_cell(mine, metric, best[metric], best_paper[metric]) for metric in metrics]
+        cells = [_cell(mine, metric, best[metric], best_paper[metric], decimals) for metric in metrics]
+        if answered:
+            cells.append(element("td", text(answered[str(method)]), class_="number"))
         lines.append(element("tr", join([element("th", text(method), scope="row"), *cells])))
     words = "Ours, mean ± standard deviation over the seeds; below it the paper's and the difference. Bold: the best."
     body = [element("caption", text(words)), element("thead", element("tr", head)), element("tbody", join(lines))]
@@ -64,32 +77,29 @@ def _place(method: str) -> tuple[int, str]:
     return (_ORDER.index(method) if method in _ORDER else len(_ORDER), method)
 
 
-def _best(part: pd.DataFrame, metric: str, column: str) -> float:
-    values = two_decimals(part[(part.metric == metric) & part.method.isin(_ORDER)][column])
+def _best(part: pd.DataFrame, metric: str, column: str, decimals: int) -> float:
+    values = part[(part.metric == metric) & part.method.isin(_ORDER)][column].map(lambda v: round(v, decimals))
     return float(values.min() if BETTER.get(metric, "higher") == "lower" else values.max())
 
 
-def _cell(mine: pd.DataFrame, metric: str, best: float, best_paper: float) -> Html:
+def _cell(mine: pd.DataFrame, metric: str, best: float, best_paper: float, decimals: int) -> Html:
     if metric not in mine.index:
         return element("td", text("–"), class_="number")
     one: dict[Any, Any] = mine.loc[metric].to_dict()
-    value = element("b" if round(one["mean"], 2) == best else "span", text(_number(one["mean"])))
-    spread = Html("") if pd.isna(one["std"]) else element("small", text(f" ± {_number(one['std'])}"))
+    value = element("b" if round(one["mean"], decimals) == best else "span", text(_number(one["mean"], decimals)))
+    spread = Html("") if pd.isna(one["std"]) else element("small", text(f" ± {_number(one['std'], decimals)}"))
     theirs = Html("")
     if not pd.isna(one["mean_paper"]):
-        name = "b" if round(one["mean_paper"], 2) == best_paper else "span"
-        paper = element(name, text(_number(one["mean_paper"])))
+        name = "b" if round(one["mean_paper"], decimals) == best_paper else "span"
+        paper = element(name, text(_number(one["mean_paper"], decimals)))
         mark = element("span", text(" worse"), class_="worse") if one["worse"] else Html("")
-        theirs = element("div", Html(f"{paper} ({text(_signed(one['difference']))}){mark}"), class_="paper")
+        apart = text(_number(one["difference"], decimals, sign="+"))
+        theirs = element("div", Html(f"{paper} ({apart}){mark}"), class_="paper")
     return element("td", Html(f"{value}{spread}{theirs}"), class_="number")
 
 
-def _number(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:.2f}"
-
-
-def _signed(value: float) -> str:
-    return "–" if pd.isna(value) else f"{value:+.2f}"
+def _number(value: float, decimals: int = 2, sign: str = "") -> str:
+    return "–" if pd.isna(value) else f"{value:{sign}.{decimals}f}"
 
 
 def second_readings(records: pd.DataFrame, masked: bool) -> Html:

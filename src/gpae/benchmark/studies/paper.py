@@ -1,9 +1,10 @@
 """The paper's evaluation: every method on every data set, free and masked, and the classifiers' table."""
 
 import copy
+import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,6 +21,7 @@ from gpae.benchmark.runner import run_cells
 from gpae.benchmark.tuning import TRIALS, Trial, best_trial, trial_name
 from gpae.benchmark.workbench import Workbench, scored
 from gpae.dataset import Dataset
+from gpae.errors import InputError
 from gpae.explainer import Explainer
 from gpae.explainers import EXPLAINERS
 
@@ -37,6 +39,9 @@ MASKED_GUISES = ("face-paths-only",)
 
 _WITH_CLASSIFIER = ("sae", "gpae-inducing", "gpae")
 """Methods whose own classifier is a line of the classifiers' table."""
+
+CHOSEN = "chosen"
+"""Marks cells whose settings were chosen among all methods of the study."""
 
 _POSITIVE = {"fico": 0}
 """The class that precision and recall are of, where that is not the favourable one: the paper takes ``Bad``."""
@@ -69,18 +74,26 @@ def whole_plan(
         masked=[name for name in (*MASKED, *MASKED_GUISES) if masked and name in chosen],
         classifiers=list(CLASSIFIERS) if beside and free else [],
         rows=rows,
-        presets=_presets(settings),
+        presets=_presets(settings, chosen),
     )
 
 
-def _presets(settings: Settings) -> dict[str, str]:
+def _presets(settings: Settings, methods: Collection[str]) -> dict[str, str]:
     """What cells of each method are marked with; those that are the same under other settings are not run twice."""
     if settings == "default":
         return {}
-    chosen = dict.fromkeys(TRIALS, "chosen")
+    chosen = dict.fromkeys(TRIALS, CHOSEN if settings == "carla" else _chosen_among(methods))
     if settings == "chosen":
         return chosen
     return chosen | {name: "carla" for name in FREE if "preset" in inspect.signature(EXPLAINERS[name]).parameters}
+
+
+def _chosen_among(methods: Collection[str]) -> str:
+    """The mark of settings chosen among these methods: what is chosen among a few is not what is chosen among all."""
+    field = sorted(set(methods) & set(TRIALS))
+    if field == sorted(TRIALS):
+        return CHOSEN
+    return f"{CHOSEN}{hashlib.sha256(','.join(field).encode()).hexdigest()[:6]}"
 
 
 def small_plan(dataset: Dataset, rows: int) -> Plan:
@@ -95,29 +108,50 @@ def run_paper(folder: Path, plan: Plan, n_workers: int | None = None) -> list[Re
 
     ``folder`` holds the cells, of plans with different settings side by side, and what they share.
     """
-    run_cells(folder, plan, _run_bench, n_workers)
     files = CellFiles(folder / "cells")
+    _check_chosen(files, plan)
+    run_cells(folder, plan, _run_bench, n_workers)
     records = [record for cell in plan.cells for record in files.records(cell.name) or ()]
     for bench in plan.by_bench(plan.cells):
         records += _on_common_rows(folder, plan, bench)
     return records
 
 
+def _check_chosen(files: CellFiles, plan: Plan) -> None:
+    """Beside presets, other methods are as they were chosen among all: that has to have been done."""
+    if any(cell.preset == "carla" for cell in plan.cells):
+        lacking = [cell for cell in files.unfinished(plan.cells) if cell.preset == CHOSEN]
+        if lacking:
+            raise InputError(
+                f"the settings of {lacking[0].method} on {lacking[0].dataset} are not chosen yet; run the study with "
+                "--settings chosen first, or leave out the methods without a preset"
+            )
+
+
 def core_minutes(folder: Path, plan: Plan) -> dict[str, float]:
-    """Minutes of one core that the plan has taken, and how many of them are GPAE-ind's."""
-    taken = CellFiles(folder / "cells").seconds(cell.name for cell in plan.cells)
-    inducing = sum(taken[cell.name] for cell in plan.cells if cell.method == "gpae-inducing")
-    return {"all": round(sum(taken.values()) / 60, 1), "GPAE-ind": round(inducing / 60, 1)}
+    """Minutes of one core that the plan has taken, defaults and trials included, and how many are GPAE-ind's."""
+    taken = CellFiles(folder / "cells").seconds({name for cell in plan.cells for name in _pieces(cell)})
+    inducing = {name for cell in plan.cells if cell.method == "gpae-inducing" for name in _pieces(cell)}
+    of_inducing = sum(taken[name] for name in inducing)
+    return {"all": round(sum(taken.values()) / 60, 1), "GPAE-ind": round(of_inducing / 60, 1)}
+
+
+def _pieces(cell: Cell) -> tuple[str, str]:
+    """A cell and, where its settings are chosen, the default that is tried first."""
+    return cell.name, replace(cell, preset="").name if cell.preset.startswith(CHOSEN) else cell.name
 
 
 def tried_settings(folder: Path, plan: Plan) -> pd.DataFrame:
     """Every trial on validation rows: dataset, seed, masked, method, trial, settings, chosen, the seven metrics."""
     files = CellFiles(folder / "cells")
-    lines = []
+    lines: list[dict[str, Any]] = []
+    if any(cell.preset == "carla" for cell in plan.cells):
+        return pd.DataFrame(lines)  # those beside the presets were chosen, and written down, by another study
     for cell in plan.cells:
-        if cell.preset == "chosen":
+        if cell.preset.startswith(CHOSEN):
             field = _field(files, plan, cell)
-            best = best_trial(cell.method, field)
+            kept = files.choice(cell.name)
+            best = best_trial(cell.method, field) if kept is None else kept
             for number, trial in enumerate(field[cell.method]):
                 where = {"dataset": cell.dataset, "seed": cell.seed, "masked": cell.kind == "masked"}
                 what = {"method": contender(cell.method).label, "trial": trial_name(cell.method, number)}
@@ -135,15 +169,16 @@ def _run_bench(folder: Path, plan: Plan, bench: Bench, cells: Sequence[Cell]) ->
     """Run and keep each cell; those with chosen settings last, when every method has made its trials."""
     files, here = CellFiles(folder / "cells"), _workbench(folder, plan, bench)
     for cell in cells:
+        if cell.preset.startswith(CHOSEN):
+            _make_trials(files, here, cell)
+            continue
         with files.timed(cell.name):
             if cell.kind == "classifier":
                 files.keep(cell.name, _classifier_cell(here, cell))
-            elif cell.preset == "chosen":
-                _make_trials(files, here, cell)
             else:
                 _method_cell(files, here, cell)
     for cell in cells:
-        if cell.preset == "chosen":
+        if cell.preset.startswith(CHOSEN):
             with files.timed(cell.name):
                 _chosen_cell(files, here, cell, _field(files, plan, cell))
 
@@ -152,22 +187,25 @@ def _make_trials(files: CellFiles, bench: Workbench, cell: Cell) -> None:
     """Measure the method as it is by default, and try its settings on validation rows."""
     default = replace(cell, preset="")
     if files.records(default.name) is None:
-        _method_cell(files, bench, default)
+        with files.timed(default.name):
+            _method_cell(files, bench, default)
     if files.trials(cell.name) is None:
         numbers = range(len(TRIALS[cell.method]) + 1)
-        files.keep_trials(cell.name, [bench.trial(cell.method, n, cell.kind == "masked") for n in numbers])
+        with files.timed(cell.name):
+            files.keep_trials(cell.name, [bench.trial(cell.method, n, cell.kind == "masked") for n in numbers])
 
 
 def _field(files: CellFiles, plan: Plan, cell: Cell) -> dict[str, list[Trial]]:
     """The trials of all methods on the cell's data set and seed, under the same mask."""
     where = (cell.dataset, cell.seed, cell.kind)
-    mine = [c for c in plan.cells if (c.dataset, c.seed, c.kind) == where and c.preset == "chosen"]
+    mine = [c for c in plan.cells if (c.dataset, c.seed, c.kind) == where and c.preset == cell.preset]
     return {c.method: trials for c in mine if (trials := files.trials(c.name)) is not None}
 
 
 def _chosen_cell(files: CellFiles, bench: Workbench, cell: Cell, field: Mapping[str, Sequence[Trial]]) -> None:
     """Measure a method under the settings that were best on validation rows; the default may be the best."""
     number = best_trial(cell.method, field)
+    files.keep_choice(cell.name, number)
     default = replace(cell, preset="")
     if number == 0:
         files.keep(cell.name, files.records(default.name) or (), files.answers(default.name))
@@ -200,7 +238,7 @@ def _measure(files: CellFiles, bench: Workbench, cell: Cell, method: Explainer, 
     figures = scored(answers, bench.refused, bench.reference(masked))
     asked = len(bench.refused)
     figures |= {"FitSeconds": (fit_seconds, asked), "RowsPerSecond": (asked / max(seconds, 1e-9), asked)}
-    if cell.method == "gpae-inducing" and not cell.preset:
+    if cell.method == "gpae-inducing":
         figures["RowsPerSecondUncached"] = _uncached_rate(bench, method)
     records = _records(bench, cell, figures, seconds)
     if cell.method in _WITH_CLASSIFIER and not masked:
