@@ -23,8 +23,6 @@ class Above:
 class ToTheTop(Explainer):
     """Answers with the upper bounds, and remembers what it was asked."""
 
-    self_explaining = False
-
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
         self.asked: list[Query] = []
         return Above()

@@ -6,7 +6,7 @@ answer against bounds and classifier, and the statuses are the same for all and 
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -39,9 +39,6 @@ class Query:
 
 class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
     """Base of all methods; sub-classes take keyword-only hyper-parameters, which ``__init__`` only keeps."""
-
-    self_explaining: ClassVar[bool]
-    """Whether the method trains the classifier that it explains."""
 
     classifier_: Classifier
     layout_: Layout

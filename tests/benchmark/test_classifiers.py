@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gpae.benchmark.classifiers import CLASSIFIERS, Parts, classification_scores, fitted
+from gpae.errors import InputError
 from gpae.models.neural_network import NeuralNetwork
 
 
@@ -47,3 +48,11 @@ def test_the_area_is_of_the_scores_and_precision_of_the_class_asked_for() -> Non
     positive, negative = (classification_scores(_Fixed(), np.zeros((4, 1)), y, positive=p) for p in (1, 0))
     assert (positive["precision"], negative["precision"]) == (0.5, 0.0)
     assert (positive["recall"], negative["recall"]) == (pytest.approx(1 / 3), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("activation", "tanh"), ("n_hidden", 0), ("max_epochs", 0), ("patience", 0), ("n_latent", 2.5)]
+)
+def test_a_network_that_cannot_be_is_refused(name: str, value: object) -> None:
+    with pytest.raises(InputError, match=name):
+        NeuralNetwork(**{name: value}).fit(*rows(50, 0))  # type: ignore[arg-type]

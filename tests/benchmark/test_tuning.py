@@ -98,8 +98,24 @@ def test_a_preset_goes_to_methods_that_have_it() -> None:
     model = plane_classifier([1.0, 1.0], 1.0)
     assert contender("Wachter").make(model, "carla").get_params()["preset"] == "carla"
     assert "preset" not in contender("GPAE").make(model, "carla").get_params()
+    assert contender("REVISE").make(model, "carla").get_params()["objective"] == "carla_legacy"
+    assert contender("REVISE").make(model, None).get_params()["objective"] == "balanced"
 
 
 def test_an_unknown_contender_is_told_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"unknown method 'dice'.*logistic-one-step"):
         contender("dice")
+
+
+@pytest.mark.parametrize("name", ["cchvae", "clue", "cruds", "revise"])
+def test_a_trial_is_what_anybody_gets_who_fits_with_its_settings(name: str) -> None:
+    """What was trained is handed over, so that only the settings differ."""
+    layout, model = square(300)[1], plane_classifier([8.0, 4.0], 6.0)
+    fitted = contender(name).make(model, None).fit(*parts().train, layout=layout, validation=parts().valid)
+    people = np.array([[0.2, 0.3], [0.3, 0.6], [0.5, 0.2]])
+    for number in range(1, len(TRIALS[name]) + 1):
+        tuned, settings = retuned(name, fitted, number, parts(), layout)
+        fresh = type(fitted)(**(fitted.get_params(deep=False) | {"autoencoder": fitted.autoencoder_} | dict(settings)))  # type: ignore[attr-defined]
+        fresh.fit(*parts().train, layout=layout, validation=parts().valid)
+        one, other = (method.explain(people).counterfactual for method in (tuned, fresh))
+        np.testing.assert_array_equal(one, other)

@@ -108,6 +108,19 @@ def test_the_same_row_gets_the_same_bits_in_any_batch_and_in_any_order(
         np.testing.assert_array_equal(plans.counterfactual[a], mixed.counterfactual[b])
 
 
+def test_who_asks_for_the_other_class_changes_nobodys_answer(
+    method: Explainer, X: NDArray[np.float64], answer: Counterfactuals
+) -> None:
+    """People with different targets in one call: each is answered as among people with the same target."""
+    some = X[:60]
+    target = np.arange(len(some)) % 3 == 0
+    mixed = method.explain(some, np.where(target, 0, 1))
+    for i in np.flatnonzero(~target):
+        np.testing.assert_array_equal(mixed.counterfactual[mixed.row == i], answer.counterfactual[answer.row == i])
+    asked = mixed.status != "already_favourable"
+    assert mixed.found[asked & (mixed.target == 0)].any()
+
+
 @pytest.fixture(scope="module", params=METHODS)
 def method_without_steps(request: pytest.FixtureRequest) -> tuple[Explainer, NDArray[np.float64]]:
     """Odd numbers of columns and latents, and columns that no rounding hides differences in."""

@@ -48,7 +48,7 @@ def shells_by_brute_force(method: CCHVAE, x: Rows, width: float, norm: int) -> t
     angle, radius = np.meshgrid(np.linspace(0, 2 * np.pi, 360), np.arange(0.005, 6 * width, 0.01))
     away = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     away *= (radius / np.linalg.norm(away, norm, axis=-1))[..., None]
-    z = method.autoencoder_.latents(x[None]) + away.reshape(-1, 2) * method.unit_
+    z = method.autoencoder_.latents(x[None]) + away.reshape(-1, 2) * method.unit_[norm - 1]
     person = torch.as_tensor(x, dtype=torch.float32).expand(len(z), 2)
     row = method.autoencoder_.decode(torch.as_tensor(z, dtype=torch.float32), person).numpy().astype(np.float64)
     valid = method.classifier_.decision_function(row) > 0
@@ -133,7 +133,7 @@ def test_the_search_ends_at_three_times_the_largest_latent_distance(
     make: Callable[..., CCHVAE], monkeypatch: pytest.MonkeyPatch, rows: tuple[Rows, Layout], vae: VAE
 ) -> None:
     method = make(offset=1.7, shell_width=0.2, n_samples=1024, max_shells=1000)  # beyond the corner (1, 1)
-    z = torch.as_tensor(vae.latents(rows[0]) / method.unit_)
+    z = torch.as_tensor(vae.latents(rows[0]) / method.unit_[0])
     largest = float(torch.pdist(z, 1).max())
     n_shells = len(decoded_points(method, monkeypatch, np.array([[0.4, 0.4]])))
     assert 3 * largest / 0.2 <= n_shells <= 2 * 3 * largest / 0.2

@@ -85,7 +85,6 @@ def test_the_post_hoc_generator_explains_the_given_classifier(posthoc: CounterNe
 
 
 def test_the_native_method_explains_its_own_predictor(method: CounterNet) -> None:
-    assert method.self_explaining
     assert isinstance(method.classifier_, CounterNetClassifier)
 
 

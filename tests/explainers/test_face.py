@@ -124,6 +124,49 @@ def test_the_carla_preset_uses_a_twentieth_of_the_rows_and_three_graphs() -> Non
     np.testing.assert_array_equal(again.nodes_.rows, face.nodes_.rows)
 
 
+def horseshoe(n: int) -> np.ndarray:
+    """Rows along a thin road up the left, across the top and down the right."""
+    rng = np.random.default_rng(0)
+    way, off = 2.4 * rng.random(n), 0.02 * rng.random(n)
+    up, across = np.column_stack([0.3 + off, way]), np.column_stack([way - 0.7, 1 - off])
+    down = np.column_stack([0.7 - off, 2.4 - way])
+    return np.where(way[:, None] < 1, up, np.where(way[:, None] < 1.4, across, down))
+
+
+def first_targets_by_hops(nodes: np.ndarray, x: np.ndarray, k: int) -> np.ndarray:
+    """Which nodes are targets at most three hops past the first, on the graph of k neighbours."""
+    near = [set(np.linalg.norm(nodes - node, axis=1).argsort()[1 : k + 1]) for node in nodes]
+    for i, mine in enumerate([set(of) for of in near]):
+        for j in mine:
+            near[j].add(i)
+    target = right_half(nodes) > 0
+    hop = np.full(len(nodes), np.inf)
+    edge, step = set(np.linalg.norm(nodes - x, axis=1).argsort()[:k]), 1
+    while edge:
+        hop[list(edge)] = step
+        edge, step = {j for i in edge for j in near[i] if np.isinf(hop[j])}, step + 1
+    return target & (hop <= hop[target].min() + 3)
+
+
+def test_the_carla_preset_takes_the_nearest_of_what_graphs_of_47_50_and_53_neighbours_offer() -> None:
+    """On a horseshoe: the further a graph reaches down the other side, the nearer is what it offers."""
+    points = horseshoe(8000)
+    nodes = points[np.random.default_rng(Rule.random_state).choice(8000, 400, replace=False)]
+    people = np.column_stack([np.full(10, 0.31), np.linspace(0.01, 0.6, 10)])
+    offers = {k: [first_targets_by_hops(nodes, x, k) for x in people] for k in (47, 50, 53)}
+
+    def nearest(*sizes: int) -> np.ndarray:
+        offered = np.any([offers[k] for k in sizes], axis=0)
+        away = np.linalg.norm(nodes - people[:, None], axis=2)
+        return nodes[np.where(offered, away, np.inf).argmin(axis=1)]
+
+    expected = nearest(47, 50, 53)
+    for fewer in [(47,), (50,), (53,), (47, 50), (47, 53), (50, 53)]:
+        assert not np.array_equal(nearest(*fewer), expected)  # none of the three can be left out
+    answer = fitted(points, right_half, preset="carla").explain(people)
+    np.testing.assert_array_equal(answer.counterfactual, expected)
+
+
 def test_rows_that_differ_in_an_immutable_level_are_not_joined() -> None:
     """The person's own group has its only target far away; the other group has one next door."""
     rng = np.random.default_rng(0)

@@ -71,7 +71,6 @@ def test_a_row_that_is_re_encoded_to_the_old_side_is_not_found(method: SAE, X: N
 
 
 def test_the_native_method_explains_its_own_auto_encoder(method: SAE, posthoc: SAE) -> None:
-    assert method.self_explaining
     assert isinstance(method.classifier_, SupervisedAutoencoder)
     assert method.classifier_ is method.autoencoder_
     assert isinstance(posthoc.classifier_, GPAEClassifier)

@@ -52,6 +52,50 @@ def test_the_codes_hold_the_row_with_weights_per_row_and_nothing_with_the_collap
     assert vae.latent_variance_ > 0.1 > collapsed.latent_variance_
 
 
+def test_the_reference_has_these_sizes_and_this_schedule() -> None:
+    assert ConditionalVAE.carla(random_state=7).get_params() == {
+        "rest_dim": 8,
+        "label_dim": 2,
+        "width": 16,
+        "c_x": 40.0,
+        "c_z": 0.2,
+        "c_w": 1.0,
+        "c_h": 5.0,  # of the balanced objective; the reference's is below
+        "objective": "carla",
+        "learning_rate": 5e-4,
+        "batch_size": 32,
+        "max_epochs": 5,
+        "patience": None,
+        "random_state": 7,
+    }
+
+
+def test_the_reference_weighs_the_mean_over_the_free_columns_and_the_sums_over_the_batch() -> None:
+    vae = ConditionalVAE.carla()
+    vae.fixed_ = np.array([False, False, False, False, False, True])
+    for variance in (0.1, 9.0):
+        assert vae._weights(variance, 32) == _Weights(40 / 5, 0.2 * 32, 32.0, 110.0)
+    assert vae._weights(0.1, 20) == _Weights(8.0, 4.0, 20.0, 110.0)
+
+
+def test_the_loss_of_the_reference_is_the_one_written_out() -> None:
+    X, y = people(20)
+    vae = ConditionalVAE.carla()
+    vae.fixed_ = np.arange(6) == 5
+    network = vae._new_network(torch.Generator().manual_seed(0)).eval().requires_grad_(False)
+    free, given, label = network.parts(X, y)
+    draws = torch.Generator().manual_seed(3)
+    rest, own, prior = network.rest(free), network.label_part(free, label), network.prior(label)
+    z = rest.mean + rest.std * torch.randn(20, 8, generator=draws)
+    w = own.mean + own.std * torch.randn(20, 2, generator=draws)
+    error = (free - network.decode(z, w, given)).square().mean()
+    of_rest = 0.5 * (rest.mean**2 + rest.std**2 - 2 * rest.std.log() - 1).sum()
+    ratio = (own.std / prior.std) ** 2
+    of_label = 0.5 * (((own.mean - prior.mean) / prior.std) ** 2 + ratio - ratio.log() - 1).sum()
+    loss = _Loss(network, vae._weights(1.0, 20), torch.Generator(), seed=3)((free, given, label), 1.0)
+    torch.testing.assert_close(loss, 40 * error + 0.2 * of_rest + 1.0 * of_label)
+
+
 def test_each_player_is_moved_by_its_own_loss_only() -> None:
     X, y = people(50)
     vae = ConditionalVAE()

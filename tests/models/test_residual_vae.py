@@ -35,6 +35,20 @@ def test_two_latents_hold_what_two_numbers_decide_on_any_scale(scale: float) -> 
     assert vae.noise_ == pytest.approx(0.4 * np.sqrt(X.var(axis=0).mean()))
 
 
+def test_the_reference_has_these_sizes_this_noise_and_this_schedule() -> None:
+    assert ResidualVAE.carla(random_state=7).get_params() == {
+        "latent_dim": 12,
+        "width": 10,
+        "depth": 3,
+        "noise": 1.0,
+        "learning_rate": 1e-3,
+        "batch_size": 64,
+        "max_epochs": 10,
+        "patience": None,
+        "random_state": 7,
+    }
+
+
 def test_the_reference_noise_of_one_collapses() -> None:
     X = rows(4000)
     with pytest.warns(CollapsedLatentWarning, match=r"lower its noise \(now 1\)"):

@@ -5,9 +5,12 @@ import pandas as pd
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from gpae.artefact import State
 from gpae.errors import InputError
+from gpae.models.column_kinds import ColumnKinds
+from gpae.models.sae_network import SAENetwork
 from gpae.models.supervised_autoencoder import SupervisedAutoencoder
 from gpae.numerics import probit
 from gpae.table.codec import Codec
@@ -83,6 +86,53 @@ def test_the_density_of_a_draw_is_that_of_a_gaussian_pushed_through_the_flow(mod
         )
         normal = torch.distributions.Normal(0.0, 1.0).log_prob(noise[i]).sum()
         assert float(log_density[i]) == pytest.approx(float(normal - torch.linalg.slogdet(full)[1]), rel=1e-6)
+
+
+def mixed_network() -> SAENetwork:
+    """Numbers in columns 0 and 5, yes or no in 1, a level of three in 2 to 4; coefficients that have seen labels."""
+    columns = ColumnKinds.named(torch.tensor([-1, -2, 0, 0, 0, -1]))
+    generator = torch.Generator().manual_seed(0)
+    network = SAENetwork(columns, 2, (8,), 3, 1, 4, 10.0, generator).double().requires_grad_(False)
+    network.centre[[0, 5]], network.scale[[0, 5]] = torch.tensor([[0.4, -1.0], [0.2, 3.0]], dtype=torch.float64)
+    latent = torch.randn(30, 2, generator=generator).double()
+    network.settle(latent, torch.where(latent @ torch.tensor([1.0, -2.0]).double() > 0.5, 1.0, -1.0), 50)
+    return network
+
+
+def row_by_row_bound(
+    network: SAENetwork, X: NDArray[np.float64], y: NDArray[np.float64], latent: torch.Tensor, log_q: torch.Tensor
+) -> list[float]:
+    """log p(x|l) + log p(l) - log q(l|x) + w (log Phi(y xi) - (l' Sigma l + v_0) / 2), with a noise 0.3 and w = 4."""
+    q, bounds = network.coefficients, []
+    sigma, bias_variance = np.linalg.inv(q.precision.numpy()), 1 / float(q.bias_precision)
+    mu, mu_0 = sigma @ q.moment.numpy(), bias_variance * float(q.bias_moment)
+    for x, sign, at, density, out in zip(
+        X, y, latent.numpy(), log_q.numpy(), network.decoder(latent).numpy(), strict=True
+    ):
+        numbers = np.clip([(x[0] - 0.4) / 0.2, (x[5] + 1.0) / 3.0], -5, 5)
+        rebuilt = norm.logpdf(numbers, loc=out[[0, 5]], scale=np.sqrt(0.3)).sum()
+        yes = 1 / (1 + np.exp(-out[1]))
+        rebuilt += np.log(yes if x[1] == 1 else 1 - yes)
+        levels = np.exp(out[2:5]) / np.exp(out[2:5]).sum()
+        rebuilt += np.log(levels[x[2:5].argmax()])
+        label = norm.logcdf(sign * (mu @ at + mu_0)) - 0.5 * (at @ sigma @ at + bias_variance)
+        bounds.append(rebuilt + norm.logpdf(at).sum() - density + 4.0 * label)
+    return bounds
+
+
+def test_the_bound_of_a_row_is_the_one_written_out() -> None:
+    network = mixed_network()
+    X = np.array(
+        [
+            [0.3, 1.0, 0.0, 1.0, 0.0, 2.0],
+            [0.7, 0.0, 1.0, 0.0, 0.0, -4.0],
+            [9.9, 1.0, 0.0, 0.0, 1.0, 0.5],  # a number that is cut off
+        ]
+    )
+    x, y = torch.as_tensor(X), np.array([1.0, -1.0, 1.0])
+    latent, log_q = network.draw(x, torch.randn(3, 2, generator=torch.Generator().manual_seed(1)).double())
+    bound = network.bound(x, torch.as_tensor(y), latent, log_q, 0.3, 4.0)
+    np.testing.assert_allclose(bound.numpy(), row_by_row_bound(network, X, y, latent, log_q), rtol=1e-9)
 
 
 def test_a_row_has_the_same_bits_alone_and_in_a_batch(model: SupervisedAutoencoder) -> None:

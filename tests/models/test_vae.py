@@ -1,5 +1,7 @@
 """The auto-encoder of CCHVAE and REVISE: what it keeps of a row, what it is told, and when it collapses."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -104,6 +106,53 @@ def test_the_divergence_gains_weight_with_the_epochs() -> None:
 
     assert weights("carla", [0.0, 0.2, 0.8]) == pytest.approx([0.0, 0.06, 0.24])
     assert weights("balanced", [0.0, 1 / 60, 3 / 60, 0.9]) == pytest.approx([0.0, 0.1, 0.3, 0.3])
+
+
+@pytest.mark.parametrize("objective", ["carla", "carla_legacy"])
+def test_the_reference_has_these_sizes_and_this_schedule(objective: Any) -> None:
+    assert VAE.carla(objective, random_state=7).get_params() == {
+        "latent_dim": 8,
+        "hidden": (512, 256),
+        "objective": objective,
+        "likelihood": "bernoulli",
+        "kl_weight": None,
+        "learning_rate": 1e-3,
+        "weight_decay": 1e-6,
+        "batch_size": 32,
+        "max_epochs": 5,
+        "patience": None,
+        "random_state": 7,
+    }
+    assert VAE.carla().objective == "carla"
+
+
+@pytest.mark.filterwarnings("ignore::gpae.models.autoencoder_training.CollapsedLatentWarning")
+def test_the_five_epochs_of_the_reference_never_reach_its_whole_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[float] = []
+    annealed = _Loss._annealed
+
+    def watched(loss: _Loss, share: float) -> float:
+        weight = annealed(loss, share)
+        if loss.network.training:
+            used.append(weight)
+        return weight
+
+    monkeypatch.setattr(_Loss, "_annealed", watched)
+    VAE.carla().fit(people(64), validation=people(8, seed=1))
+    assert used == pytest.approx(np.repeat([0.0, 0.06, 0.12, 0.18, 0.24], 2))
+
+
+def test_the_legacy_reference_weighs_the_divergence_summed_over_the_batch_by_one() -> None:
+    network = _Network(np.zeros(7, bool), (8,), 3, torch.Generator().manual_seed(0), normalised=True)
+    network.eval().requires_grad_(False)
+    x = torch.as_tensor(people(5), dtype=torch.float32)
+    mean, log_variance = network.encoder(x).chunk(2, dim=1)
+    noise = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    u = network.decoder(mean + (log_variance / 2).exp() * noise).sigmoid()
+    by_hand = (u - x).square().mean() + 0.5 * (mean**2 + log_variance.exp() - log_variance - 1).sum()
+    legacy = VAE.carla("carla_legacy")
+    loss = _Loss(network, legacy.objective, legacy.likelihood, legacy._weight(), 5, torch.Generator())((x,), 0.0)
+    torch.testing.assert_close(loss, by_hand)
 
 
 @pytest.fixture(scope="module")

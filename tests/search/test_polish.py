@@ -59,11 +59,25 @@ def test_a_person_in_a_valley_is_led_out_by_the_density(
 ) -> None:
     """The nearest favourable rows lie 0.37 away, on the line a + b = 0.4 + pi / 6."""
     relaxed = newton.solve(valley, problem()).u
-    led = polish.polish(valley, problem(), layout, relaxed, BEYOND)
+    led = polish.polish(valley, problem(), layout, relaxed, {1: BEYOND})
     monkeypatch.setattr(polish, "_DENSITY_LEADS", ())
-    alone = polish.polish(valley, problem(), layout, relaxed, BEYOND)
+    alone = polish.polish(valley, problem(), layout, relaxed, {1: BEYOND})
     distance, without = (float((one.u - PERSON).norm()) for one in (led, alone))
     assert led.valid.all()
     assert alone.valid.all()
     assert distance == pytest.approx(math.pi / 6 / math.sqrt(2), abs=0.02)
     assert without > 1.2 * distance
+
+
+def test_a_person_who_asks_for_the_other_class_changes_nobodys_rescue(valley: Surface, layout: Layout) -> None:
+    alone = polish.polish(valley, problem(), layout, newton.solve(valley, problem()).u, {1: BEYOND, -1: PERSON})
+    one = problem()
+    both = Problem(
+        torch.cat([PERSON, BEYOND]),
+        *(torch.cat([part, part]) for part in (one.lower, one.upper, one.beta)),
+        doubles(1.0, -1.0),
+        torch.cat([one.margin, one.margin]),
+    )
+    together = polish.polish(valley, both, layout, newton.solve(valley, both).u, {1: BEYOND, -1: PERSON})
+    assert together.valid.all()
+    torch.testing.assert_close(together.u[:1], alone.u, rtol=0, atol=0)

@@ -26,6 +26,8 @@ class Contender:
         cls = EXPLAINERS[self.method]
         known = inspect.signature(cls).parameters
         options: dict[str, Any] = {"preset": preset} if preset and "preset" in known else {}
+        if options and "objective" in known:
+            options["objective"] = "carla_legacy"  # the version that the paper's numbers come from
         return cls(classifier=classifier, **options, **self.options)
 
 

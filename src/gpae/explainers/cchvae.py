@@ -32,7 +32,7 @@ _FAR = 3.0
 """Latent diameters of the training rows beyond which the decoder has seen nothing."""
 _FLAT = 1e-6
 _MOST = 65_536
-"""Candidates alive at a time, at most."""
+"""Samples in a shell and shells, at most."""
 _CARLA = {"norm": 1, "shell_width": 0.1, "max_shells": 1000}
 
 
@@ -72,11 +72,12 @@ class CCHVAE(Explainer):
         as there (``objective="carla_legacy"`` keeps the older loss).
     """
 
-    self_explaining = False
     classifier_: GPAEClassifier
     autoencoder_: VAE
     unit_: Rows
-    reach_: float
+    """One line a norm, 1 and 2: the unit of each latent."""
+    reach_: Rows
+    """For either norm: how far a search goes, in these units."""
 
     def __init__(
         self,
@@ -128,19 +129,23 @@ class CCHVAE(Explainer):
             raise InputError(f"shell_width={self.shell_width!r} must be a number above 0")
 
     def _measure(self, z: Rows) -> None:
-        """Learn the unit of the latent radius and how far a search goes."""
-        away, p = z - z.mean(axis=0), self._settings()["norm"]
+        """Learn the unit of the latent radius and how far a search goes, for either norm."""
+        measured = [self._measured(z, p) for p in (1, 2)]
+        self.unit_, self.reach_ = (np.array(part) for part in zip(*measured, strict=True))
+
+    def _measured(self, z: Rows, p: int) -> tuple[Rows, float]:
+        away = z - z.mean(axis=0)
         if self.preset == "carla":
-            self.unit_ = np.ones(z.shape[1])
+            unit = np.ones(z.shape[1])
         else:
             spread = np.maximum(z.std(axis=0), _FLAT)
-            self.unit_ = spread * max(np.linalg.norm(away / spread, p, axis=1).mean(), _FLAT)
+            unit = spread * max(np.linalg.norm(away / spread, p, axis=1).mean(), _FLAT)
         # twice the largest distance from the centre bounds the largest distance between two rows
-        diameter = 2 * np.linalg.norm(away / self.unit_, p, axis=1).max()
+        diameter = 2 * np.linalg.norm(away / unit, p, axis=1).max()
         if self.preset == "carla":
             # where the latents have collapsed, the prior still says how far latents lie apart
             diameter = max(diameter, z.shape[1] * 2 / np.sqrt(np.pi))
-        self.reach_ = float(_FAR * diameter)
+        return unit, float(_FAR * diameter)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         people = [torch.as_tensor(part, dtype=torch.float32) for part in (query.x, query.lower, query.upper)]
@@ -153,15 +158,16 @@ class CCHVAE(Explainer):
     def _through_shells(self, people: list[Tensor]) -> tuple[Labels, Rows]:
         """Answer shell by shell; who has an answer drops out."""
         settings = self._settings()
+        which = settings["norm"] - 1
         shells = _Shells(
             self.autoencoder_,
             Slope.of(self.classifier_),
             Rounding.of(self.layout_),
-            self.unit_ * settings["shell_width"],
+            self.unit_[which] * settings["shell_width"],
             self.n_samples,
             settings["norm"],
         )
-        n_shells = min(settings["max_shells"], math.ceil(self.reach_ / settings["shell_width"]))
+        n_shells = min(settings["max_shells"], math.ceil(self.reach_[which] / settings["shell_width"]))
         together = max(1, _TOGETHER // self.n_samples)
         waiting = torch.arange(len(people[0]))
         answered, answers = [], []
@@ -176,14 +182,14 @@ class CCHVAE(Explainer):
 
     def state(self) -> State:
         """The classifier, the auto-encoder and the measures of its latents; the search itself learns nothing."""
-        own = State({"unit": self.unit_}, {"reach": self.reach_})
+        own = State({"unit": self.unit_, "reach": self.reach_}, {})
         own = own.with_part("classifier", self.classifier_.state())
         return own.with_part("autoencoder", self.autoencoder_.state())
 
     def restore(self, state: State, layout: Layout) -> None:
         """Rebuild from :meth:`state`."""
         self.layout_ = layout
-        self.unit_, self.reach_ = np.array(state.arrays["unit"]), state.values["reach"]
+        self.unit_, self.reach_ = np.array(state.arrays["unit"]), np.array(state.arrays["reach"])
         self.classifier_ = GPAEClassifier.from_state(state.part("classifier"))
         self.autoencoder_ = VAE.from_state(state.part("autoencoder"))
 

@@ -78,7 +78,6 @@ class CLUE(Explainer):
         steps of 0.5.
     """
 
-    self_explaining = False
     classifier_: GPAEClassifier
     autoencoder_: ResidualVAE
     anchors_: Tensor

@@ -80,9 +80,6 @@ class CounterNet(Explainer):
         ``patience`` epochs; then the generator goes on alone until the same happens again.
     """
 
-    self_explaining = True
-    """With ``mode="native"``."""
-
     classifier_: CounterNetClassifier | GPAEClassifier
     generator_: Generator
     described_: Described

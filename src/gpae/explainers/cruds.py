@@ -79,7 +79,6 @@ class CRUDS(Explainer):
         lambda = 0.001, 2000 steps of 0.008.
     """
 
-    self_explaining = False
     classifier_: GPAEClassifier
     autoencoder_: ConditionalVAE
 
@@ -134,6 +133,11 @@ class CRUDS(Explainer):
             raise InputError(
                 f"the auto-encoder was fitted to {len(self.autoencoder_.fixed_)} columns, these rows have "
                 f"{X.shape[1]}; fit it to the same encoded rows, or give one that is not fitted"
+            )
+        if (self.autoencoder_.fixed_ != fixed_columns(self.layout_)).any():
+            raise InputError(
+                "the auto-encoder was fitted with other fixed columns than the schema has; fit it with the same, or "
+                "give one that is not fitted"
             )
         return model
 

@@ -77,7 +77,6 @@ class FACE(Explainer):
         ``"carla"``: hops, CARLA's selection on graphs of 47, 50 and 53 neighbours, a twentieth of the rows.
     """
 
-    self_explaining = False
     classifier_: GPAEClassifier
     cells_: "_Cells"
     nodes_: "_Nodes"

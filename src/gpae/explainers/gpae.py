@@ -45,8 +45,6 @@ class GPAE(WithLearntSearch, Explainer):
         ``"corrected"`` or ``"literal"``, the paper's Algorithm 3 as printed.
     """
 
-    self_explaining = True
-
     classifier_: GPAEClassifier
 
     def __init__(

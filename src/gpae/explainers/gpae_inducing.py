@@ -46,8 +46,6 @@ class GPAEInducing(WithLearntSearch, Explainer):
         False: evaluate gpytorch's model in every step of the search (slow; it is there to be timed).
     """
 
-    self_explaining = True
-
     classifier_: InducingGPAEClassifier
 
     def __init__(

@@ -50,9 +50,6 @@ class Logistic(Explainer):
         How many steps are tried, each so many times as long as the one before.
     """
 
-    self_explaining = True
-    """With ``mode="native"``."""
-
     classifier_: LogisticClassifier | GPAEClassifier
     logistic_: LogisticClassifier
 

@@ -59,7 +59,6 @@ class REVISE(Explainer):
         epochs as there (``objective="carla_legacy"`` keeps the older loss).
     """
 
-    self_explaining = False
     classifier_: GPAEClassifier
     autoencoder_: VAE
 

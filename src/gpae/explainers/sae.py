@@ -46,9 +46,6 @@ class SAE(Explainer):
         Of the auto-encoder.
     """
 
-    self_explaining = True
-    """With ``labels="data"``."""
-
     classifier_: SupervisedAutoencoder | GPAEClassifier
     autoencoder_: SupervisedAutoencoder
 

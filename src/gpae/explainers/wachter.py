@@ -1,8 +1,10 @@
 """Wachter: walk from the person towards the other class, paying for every step."""
 
 from functools import partial
-from typing import Literal
+from numbers import Real
+from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -10,7 +12,7 @@ from torch.nn.functional import softplus
 from gpae.arrays import Labels, Rows
 from gpae.artefact import State
 from gpae.classifier import Classifier
-from gpae.errors import one_of
+from gpae.errors import InputError, one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
@@ -20,6 +22,8 @@ from gpae.search.single_plan import CLEAR, People, search_one_plan
 from gpae.table.layout import Layout
 
 __all__ = ["Wachter"]
+
+_CARLA = {"distance_weight": 0.01, "learning_rate": 0.01, "n_iterations": 1000}
 
 
 class Wachter(Explainer):
@@ -45,10 +49,9 @@ class Wachter(Explainer):
     shrink
         Whether to go back towards the person, by bisection, as far as the decision allows.
     preset
-        ``"carla"``: lambda falls by 0.05 a round, but not below 0.
+        ``"carla"``: 1000 steps of 0.01 with lambda = 0.01, and 1000 more without, where it lowers lambda by 0.05.
     """
 
-    self_explaining = False
     classifier_: GPAEClassifier
 
     def __init__(
@@ -71,13 +74,29 @@ class Wachter(Explainer):
         self.preset = preset
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
-        one_of("preset", self.preset, (None, "carla"))
+        self._check_parameters()
         return explained_classifier(self.classifier, X, y, validation)
 
+    def _check_parameters(self) -> None:
+        one_of("preset", self.preset, (None, "carla"))
+        for name in ("n_iterations", "rounds"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"{name}={value!r} must be a whole number of at least 1")
+        for name, least in (("distance_weight", 0.0), ("learning_rate", 1e-9)):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and least <= float(value) < np.inf):
+                raise InputError(f"{name}={value!r} must be a number of at least {least:g}")
+
+    def _settings(self) -> dict[str, Any]:
+        """The parameters, where the preset does not decide."""
+        own: dict[str, Any] = self.get_params(deep=False)
+        return own | (_CARLA if self.preset == "carla" else {})
+
     def _weights(self) -> list[float]:
-        if self.preset == "carla":
-            return [max(self.distance_weight - 0.05 * r, 0.0) for r in range(2)]
-        return [self.distance_weight * 0.5**r for r in range(self.rounds)]
+        """From the first value on; CARLA's second, 0.01 - 0.05, would reward distance and is 0 here."""
+        first = self._settings()["distance_weight"]
+        return [first, 0.0] if self.preset == "carla" else [first * 0.5**r for r in range(self.rounds)]
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
@@ -106,8 +125,8 @@ class Wachter(Explainer):
         return descend(
             state,
             evaluate,
-            partial(torch.optim.Adam, lr=self.learning_rate, amsgrad=True),
-            self.n_iterations,
+            partial(torch.optim.Adam, lr=self._settings()["learning_rate"], amsgrad=True),
+            self._settings()["n_iterations"],
             stop_at_first=True,
             projected=lambda u: torch.minimum(torch.maximum(u, people.lower), people.upper),
         )

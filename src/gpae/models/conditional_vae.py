@@ -50,7 +50,7 @@ class ConditionalVAE(BaseEstimator):  # type: ignore[misc]
     objective
         ``"balanced"``: as above. ``"carla"``: c_x = 40 on the *mean* over the D columns, c_z = 0.2 and c_w = 1 on
         divergences *summed* over the batch, c_h = 110; it collapses (decoded rows hardly depend on z) and is here to
-        show that.
+        show that. Its weight of 100 on the adversary's own loss is left out: Adam's steps do not depend on it.
     learning_rate, batch_size, max_epochs, patience
         Adam; ``batch_size`` None: 512, or fewer, so that an epoch has 32 batches, of 16 rows at least (few rows are
         gone through more than once). With a ``patience`` training stops when the loss of the validation rows, the

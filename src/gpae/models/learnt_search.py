@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gpae.arrays import Labels, Rows
+from gpae.arrays import Labels, Mask, Rows
 from gpae.artefact import State
 from gpae.errors import InputError, one_of
 from gpae.models.density_weight import DensityWeight, choose_density_weight
@@ -52,7 +52,9 @@ class LearntSearch:
     beta: float
     margin: float
     anchors: Rows
-    """Rows that the classifier puts on the favourable side by more than the margin."""
+    """Rows that the classifier puts on the favourable side by more than the margin, and"""
+    refused: Rows
+    """on the other side: the same for people who ask what would lead there."""
     density_weight: DensityWeight | None
 
     @classmethod
@@ -68,10 +70,10 @@ class LearntSearch:
         logits = model.decision_function(X)
         margin = default_margin(model) if settings.margin == "auto" else float(settings.margin)
         generator = np.random.Generator(np.random.Philox(_seed_of(model)))
-        safe = np.flatnonzero(logits > margin)
-        anchors = X[np.sort(generator.permutation(safe)[:_ANCHORS])]
+        anchors = _some(X, logits > margin, generator)
+        refused = _some(X, logits < -margin, np.random.Generator(np.random.Philox(_seed_of(model) + 1)))
         given = float(settings.beta_grid[0] if settings.beta == "auto" else settings.beta)
-        learnt = cls(given, margin, anchors, None)
+        learnt = cls(given, margin, anchors, refused, None)
         pool = X[logits < 0] if validation is None else validation[0]
         pool = pool[model.decision_function(pool) < 0] if len(pool) else pool
         if settings.beta != "auto" or model.latent_dim < 2 or len(pool) < 2:
@@ -103,11 +105,12 @@ class LearntSearch:
 
     def on(self, surface: Surface, layout: Layout, solver: Solver) -> PlanSearch:
         """The search itself, on a surface."""
-        return PlanSearch(surface, layout, self.beta, self.margin, self.anchors, solver)
+        return PlanSearch(surface, layout, self.beta, self.margin, self.anchors, self.refused, solver)
 
     def state(self) -> State:
         """What has to be saved."""
-        state = State({"anchors": self.anchors}, {"beta": self.beta, "margin": self.margin})
+        rows = {"anchors": self.anchors, "refused": self.refused}
+        state = State(rows, {"beta": self.beta, "margin": self.margin})
         if self.density_weight is None:
             return state
         curve = asdict(self.density_weight)
@@ -120,7 +123,8 @@ class LearntSearch:
         if "density_weight" in state.values:
             curve = state.part("density_weight")
             choice = DensityWeight(**(curve.arrays | curve.values))
-        return cls(state.values["beta"], state.values["margin"], state.arrays["anchors"], choice)
+        anchors, refused = state.arrays["anchors"], state.arrays["refused"]
+        return cls(state.values["beta"], state.values["margin"], anchors, refused, choice)
 
 
 class WithLearntSearch:
@@ -142,6 +146,10 @@ class WithLearntSearch:
     def density_weight_(self) -> DensityWeight | None:
         """The curve behind beta, where it was chosen."""
         return self.search_.density_weight
+
+
+def _some(X: Rows, which: Mask, generator: np.random.Generator) -> Rows:
+    return X[np.sort(generator.permutation(np.flatnonzero(which))[:_ANCHORS])]
 
 
 def _seed_of(model: LatentClassifier) -> int:

@@ -1,5 +1,6 @@
 """A plain neural network of the encoder's shape: what the GPAE's classifier is compared with."""
 
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from gpae.errors import InputError, one_of
 from gpae.models.network import NetworkSchedule, perceptron, train_network
 from gpae.numerics.tiles import in_tiles
 
@@ -66,10 +68,18 @@ class NeuralNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.random_state = random_state
 
+    def _check_parameters(self) -> None:
+        one_of("activation", self.activation, ("relu", "cosine"))
+        for name in ("n_hidden", "n_latent", "batch_size", "max_epochs", "patience"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise InputError(f"{name}={value!r} must be a whole number of at least 1")
+
     def fit(
         self, X: ArrayLike, y: ArrayLike, *, validation: tuple[ArrayLike, ArrayLike] | None = None
     ) -> "NeuralNetwork":
         """Fit; ``validation`` rows decide when to stop, None: a tenth of the rows, stratified."""
+        self._check_parameters()
         rows: NDArray[np.float64]
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         self.classes_, codes = np.unique(labels, return_inverse=True)

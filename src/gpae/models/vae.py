@@ -373,6 +373,11 @@ def fitted_vae(
             f"the auto-encoder was fitted to {len(autoencoder.fixed_)} columns, these rows have {layout.width}; "
             "fit it to the same encoded rows, or give one that is not fitted"
         )
+    if (autoencoder.fixed_ != fixed_columns(layout)).any():
+        raise InputError(
+            "the auto-encoder was fitted with other fixed columns than the schema has; fit it with the same, or give "
+            "one that is not fitted"
+        )
     return autoencoder
 
 

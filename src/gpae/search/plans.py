@@ -31,7 +31,9 @@ class PlanSearch:
     beta: float
     margin: float
     anchors: Rows
-    """Rows known to be favourable."""
+    """Rows known to be favourable, and"""
+    refused: Rows
+    """rows known to be refused."""
     solver: Solver = "newton"
 
     def problem(self, x: Rows, target: Labels, lower: Rows, upper: Rows) -> Problem:
@@ -70,9 +72,7 @@ class PlanSearch:
     def _one_plan(self, x: Rows, target: Labels, fixed: Mask) -> Polished:
         """Search with the margin asked for; where that fails, settle for a sliver of it."""
         problem = self.problem(x, target, *self.layout.box(x, fixed))
-        anchors = torch.as_tensor(self.anchors)
-        if (target != 1).any():
-            anchors = anchors[:0]
+        anchors = {1: torch.as_tensor(self.anchors), -1: torch.as_tensor(self.refused)}
         best = polish(self.surface, problem, self.layout, self.relax(problem).u, anchors)
         lost = (~best.valid & (problem.lower < problem.upper).any(1)).nonzero().squeeze(1)
         if not len(lost):

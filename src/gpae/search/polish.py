@@ -6,6 +6,7 @@ values, and a local search over single features does the rest: repairing buys ba
 tightening gives back whatever the decision does not need.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -55,21 +56,22 @@ def polish(
     problem: Problem,
     layout: Layout,
     relaxed: Float[Tensor, "B D"],
-    anchors: Float[Tensor, "A D"],
+    anchors: Mapping[int, Tensor],
 ) -> Polished:
     """Settle categories, snap, repair and tighten; the best of several ways for each row.
 
-    ``anchors`` are rows known to be in the target class: the last resort of a row that no other way brought there.
+    ``anchors`` are rows known to be on either side (1 and -1): the last resort of a row that no other way brought to
+    its own target's.
     """
     leaning = _settle(surface, problem, layout, relaxed, relaxed)
     best = _finish(surface, problem, layout, leaning)
     if layout.discrete.any():
         own = _settle(surface, problem, layout, problem.x, relaxed)
         best = _better(best, _finish(surface, problem, layout, own))
-    lost = (~best.valid).nonzero().squeeze(1)
-    if len(lost) and len(anchors):
-        part = problem.rows(lost)
-        best = best.replaced(lost, _rescued(surface, part, layout, anchors))
+    for side, there in anchors.items():
+        lost = (~best.valid & (problem.sign == side)).nonzero().squeeze(1)
+        if len(lost) and len(there):
+            best = best.replaced(lost, _rescued(surface, problem.rows(lost), layout, there))
     return best
 
 
