@@ -1,9 +1,8 @@
 """The contract of a metric: which answers it sees, and what becomes of their numbers."""
 
 import numpy as np
-import pytest
 
-from gpae.metric import Metric, common_rows, judged
+from gpae.metric import Metric, judged
 from gpae.results import Counterfactuals
 from tests.metrics.made_answers import answers, reference
 
@@ -31,14 +30,6 @@ def test_numbers_that_are_not_there_do_not_count_and_none_at_all_is_nan() -> Non
     nobody = FIRST(made, None, np.array([False, True, False]))
     assert np.isnan(nobody.value)
     assert nobody.n_rows == 0
-
-
-def test_common_rows_are_those_that_every_method_answered() -> None:
-    one = answers(np.zeros((4, 1)), [[1.0], [np.nan], [1.0], [1.0]])
-    other = answers(np.zeros((4, 1)), [[1.0], [1.0], [np.nan], [2.0]])
-    np.testing.assert_array_equal(common_rows([one, other]), [True, False, False, True])
-    with pytest.raises(ValueError, match="different numbers of queries"):
-        common_rows([one, answers(np.zeros((1, 1)), [[1.0]])])
 
 
 def test_what_is_dear_to_make_is_made_once() -> None:

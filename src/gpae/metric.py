@@ -4,7 +4,7 @@ A metric sees answers, never the method that gave them. The rows of the answers 
 out, such as those that not every method answered, names the others in ``rows``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -17,7 +17,7 @@ from gpae.registry import Registry
 from gpae.results import Counterfactuals
 from gpae.table.layout import Layout
 
-__all__ = ["METRICS", "Metric", "Reference", "Score", "Scores", "common_rows", "in_class", "judged"]
+__all__ = ["METRICS", "Metric", "Reference", "Score", "Scores", "in_class", "judged"]
 
 METRICS: "Registry[Metric[Any]]" = Registry("metric")
 
@@ -121,14 +121,6 @@ def judged(answers: Counterfactuals, rows: Mask | None = None) -> Counterfactual
         found=answers.found[kept],
         status=answers.status[kept],
     )
-
-
-def common_rows(answers: Sequence[Counterfactuals]) -> Mask:
-    """Which queries every method answered; all methods were asked the same ones."""
-    found = [judged(one).found for one in answers]
-    if len({len(one) for one in found}) > 1:
-        raise ValueError(f"the methods were asked different numbers of queries: {[len(one) for one in found]}")
-    return np.asarray(np.logical_and.reduce(found))
 
 
 def in_class(classifier: Classifier, X: Rows, label: Labels) -> Mask:

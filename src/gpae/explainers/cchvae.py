@@ -16,6 +16,7 @@ from gpae.errors import InputError, one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
+from gpae.models.search_settings import decided
 from gpae.models.vae import VAE, Objective, fitted_vae
 from gpae.numerics.autoencoder import encode
 from gpae.numerics.noise import normals, row_keys, uniforms
@@ -103,9 +104,7 @@ class CCHVAE(Explainer):
         self.preset = preset
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters, where the preset does not decide."""
-        own: dict[str, Any] = self.get_params(deep=False)
-        return own | (_CARLA if self.preset == "carla" else {})
+        return decided(self.get_params(deep=False), _CARLA)
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
         self._check_parameters()

@@ -18,6 +18,7 @@ from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.residual_vae import ResidualVAE
+from gpae.models.search_settings import check_settings, decided
 from gpae.numerics.descent import Descent, descend
 from gpae.numerics.tiles import in_tiles
 from gpae.search.decoded import Judgement, judged
@@ -111,20 +112,13 @@ class CLUE(Explainer):
         self.preset = preset
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters, where the preset does not decide."""
-        own: dict[str, Any] = self.get_params(deep=False)
-        return own | (_CARLA if self.preset == "carla" else {})
+        return decided(self.get_params(deep=False), _CARLA)
 
     def _check_parameters(self) -> None:
         one_of("preset", self.preset, (None, "carla"))
         one_of("z_init", self.z_init, ("encoder", "zero"))
-        if not isinstance(self.n_iterations, int) or self.n_iterations < 1:
-            raise InputError(f"n_iterations={self.n_iterations!r} must be a whole number of at least 1")
         least = {"entropy_weight": 0.0, "distance_weight": 0.0, "step_size": 1e-9, "tolerance": 0.0}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if not bound <= value < np.inf:
-                raise InputError(f"{name}={value!r} must be a number of at least {bound:g}")
+        check_settings(self.get_params(deep=False), counts=["n_iterations"], least=least)
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
         self._check_parameters()

@@ -17,6 +17,7 @@ from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.conditional_vae import ConditionalVAE
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
+from gpae.models.search_settings import check_settings, decided
 from gpae.models.vae import fixed_columns
 from gpae.numerics.descent import Descent, descend
 from gpae.numerics.noise import row_keys, uniforms
@@ -108,22 +109,14 @@ class CRUDS(Explainer):
         self.preset = preset
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters, where the preset does not decide."""
-        own: dict[str, Any] = self.get_params(deep=False)
-        return own | (_CARLA if self.preset == "carla" else {})
+        return decided(self.get_params(deep=False), _CARLA)
 
     def _check_parameters(self) -> None:
         one_of("preset", self.preset, (None, "carla"))
         one_of("labels", self.labels, ("model", "data"))
         one_of("w_init", self.w_init, ("prior", "uniform"))
-        for name in ("n_iterations", "patience"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise InputError(f"{name}={value!r} must be a whole number of at least 1")
-        for name, least in (("distance_weight", 0.0), ("step_size", 1e-9)):
-            value = getattr(self, name)
-            if not least <= value < np.inf:
-                raise InputError(f"{name}={value!r} must be a number of at least {least:g}")
+        least = {"distance_weight": 0.0, "step_size": 1e-9}
+        check_settings(self.get_params(deep=False), counts=["n_iterations"], optional=["patience"], least=least)
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
         self._check_parameters()

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any, Literal, get_args
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -11,10 +10,11 @@ from torch.nn.functional import softplus
 from gpae.arrays import Labels, Rows
 from gpae.artefact import State
 from gpae.classifier import Classifier
-from gpae.errors import InputError, one_of
+from gpae.errors import one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
+from gpae.models.search_settings import check_settings, decided
 from gpae.models.vae import VAE, Objective, fitted_vae
 from gpae.numerics.descent import Descent, descend
 from gpae.search.decoded import Judgement, judged
@@ -84,9 +84,7 @@ class REVISE(Explainer):
         self.preset = preset
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters, where the preset does not decide."""
-        own: dict[str, Any] = self.get_params(deep=False)
-        return own | (_CARLA if self.preset == "carla" else {})
+        return decided(self.get_params(deep=False), _CARLA)
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
         self._check_parameters()
@@ -100,14 +98,8 @@ class REVISE(Explainer):
     def _check_parameters(self) -> None:
         one_of("preset", self.preset, (None, "carla"))
         one_of("objective", self.objective, get_args(Objective))
-        for name in ("n_iterations", "patience"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise InputError(f"{name}={value!r} must be a whole number of at least 1")
-        for name, least in (("distance_weight", 0.0), ("step_size", 1e-9)):
-            value = getattr(self, name)
-            if not least <= value < np.inf:
-                raise InputError(f"{name}={value!r} must be a number of at least {least:g}")
+        least = {"distance_weight": 0.0, "step_size": 1e-9}
+        check_settings(self.get_params(deep=False), counts=["n_iterations"], optional=["patience"], least=least)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))

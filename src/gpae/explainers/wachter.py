@@ -1,10 +1,8 @@
 """Wachter: walk from the person towards the other class, paying for every step."""
 
 from functools import partial
-from numbers import Real
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -12,10 +10,11 @@ from torch.nn.functional import softplus
 from gpae.arrays import Labels, Rows
 from gpae.artefact import State
 from gpae.classifier import Classifier
-from gpae.errors import InputError, one_of
+from gpae.errors import one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
+from gpae.models.search_settings import check_settings, decided
 from gpae.numerics.descent import Descent, Evaluation, descend
 from gpae.search.rounding import Rounding
 from gpae.search.single_plan import CLEAR, People, search_one_plan
@@ -79,19 +78,11 @@ class Wachter(Explainer):
 
     def _check_parameters(self) -> None:
         one_of("preset", self.preset, (None, "carla"))
-        for name in ("n_iterations", "rounds"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name}={value!r} must be a whole number of at least 1")
-        for name, least in (("distance_weight", 0.0), ("learning_rate", 1e-9)):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and least <= float(value) < np.inf):
-                raise InputError(f"{name}={value!r} must be a number of at least {least:g}")
+        least = {"distance_weight": 0.0, "learning_rate": 1e-9}
+        check_settings(self.get_params(deep=False), counts=["n_iterations", "rounds"], least=least)
 
     def _settings(self) -> dict[str, Any]:
-        """The parameters, where the preset does not decide."""
-        own: dict[str, Any] = self.get_params(deep=False)
-        return own | (_CARLA if self.preset == "carla" else {})
+        return decided(self.get_params(deep=False), _CARLA)
 
     def _weights(self) -> list[float]:
         """From the first value on; CARLA's second, 0.01 - 0.05, would reward distance and is 0 here."""
