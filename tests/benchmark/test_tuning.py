@@ -81,6 +81,15 @@ def test_the_margin_is_in_spreads_of_the_logits() -> None:
     assert trial_name("gpae", 3) == "beta 0.001, margin 0.5 spreads"
 
 
+@pytest.mark.parametrize("name", ["wachter", "cchvae", "revise", "cruds", "clue"])
+def test_methods_that_cross_the_boundary_of_the_shared_classifier_may_try_a_margin_as_gpae_does(name: str) -> None:
+    model = plane_classifier([8.0, 4.0], 6.0)
+    model.logit_spread_ = 2.0
+    margins = [settings for settings in TRIALS[name] if callable(settings)]
+    assert [settings(model) for settings in margins] == [{"margin": 1.0}]
+    assert trial_name(name, 4) == "margin 0.5 spreads"
+
+
 def test_a_trial_is_named_by_what_it_changes() -> None:
     assert trial_name("wachter", 0) == "default"
     assert trial_name("wachter", 3) == "distance_weight 0.1, shrink True"
@@ -111,6 +120,7 @@ def test_an_unknown_contender_is_told_the_known_ones() -> None:
 def test_a_trial_is_what_anybody_gets_who_fits_with_its_settings(name: str) -> None:
     """What was trained is handed over, so that only the settings differ."""
     layout, model = square(300)[1], plane_classifier([8.0, 4.0], 6.0)
+    model.logit_spread_ = 2.0
     fitted = contender(name).make(model, None).fit(*parts().train, layout=layout, validation=parts().valid)
     people = np.array([[0.2, 0.3], [0.3, 0.6], [0.5, 0.2]])
     for number in range(1, len(TRIALS[name]) + 1):

@@ -73,7 +73,7 @@ def make(rows: tuple[Rows, Layout]) -> Callable[..., CLUE]:
 
 def people_of(method: CLUE, x: Rows, fixed: NDArray[np.bool_] | None = None) -> People:
     parts = (x, *method.layout_.box(x, fixed))
-    return People(*(torch.as_tensor(p, dtype=torch.float32) for p in parts), torch.ones(len(x)))
+    return People(*(torch.as_tensor(p, dtype=torch.float32) for p in parts), torch.ones(len(x)), 1e-5)
 
 
 def test_the_handmade_auto_encoder_is_what_it_says() -> None:

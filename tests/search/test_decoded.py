@@ -32,7 +32,7 @@ STATE = torch.tensor([[0.1, 0.2], [0.05, 0.1]])
 def people(lower: Tensor | None = None, upper: Tensor | None = None) -> People:
     low = torch.full((2, 3), -9.0) if lower is None else lower
     high = torch.full((2, 3), 9.0) if upper is None else upper
-    return People(X, low, high, torch.ones(2))
+    return People(X, low, high, torch.ones(2), 1e-5)
 
 
 def decode(state: Tensor) -> Tensor:

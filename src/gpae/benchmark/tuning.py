@@ -8,7 +8,7 @@ learnt is used.
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -34,20 +34,25 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class _Margin:
-    """A beta, and a margin in standard deviations of the training logits."""
+    """A margin in standard deviations of the training logits, and other settings beside it."""
 
-    beta: float
     spreads: float
+    beside: Settings = field(default_factory=dict)
 
     def __call__(self, model: LatentClassifier) -> Settings:
-        return {"beta": self.beta, "margin": self.spreads * model.logit_spread_}
+        return {**self.beside, "margin": self.spreads * model.logit_spread_}
 
 
 def _each(name: str, *values: Any) -> tuple[Settings, ...]:
     return tuple({name: value} for value in values)
 
 
-_BOUNDARY = ({"beta": 0.001}, _Margin(0.001, 0.2), _Margin(0.001, 0.5), _Margin(0.005, 0.5))
+_BOUNDARY = (
+    {"beta": 0.001},
+    _Margin(0.2, {"beta": 0.001}),
+    _Margin(0.5, {"beta": 0.001}),
+    _Margin(0.5, {"beta": 0.005}),
+)
 
 TRIALS: dict[str, Sequence[Settings | _Margin]] = {
     "logistic": _each("step", 1.0, 1.5, 3.0, 4.0),
@@ -55,17 +60,17 @@ TRIALS: dict[str, Sequence[Settings | _Margin]] = {
         {"shrink": True},
         {"distance_weight": 0.1},
         {"distance_weight": 0.1, "shrink": True},
-        {"distance_weight": 0.001},
+        _Margin(0.5),
     ),
     "cchvae": (
         {"norm": 2},
         {"shared_directions": True},
-        {"norm": 2, "shared_directions": True},
         {"shell_width": 0.3},
+        _Margin(0.5),
     ),
-    "revise": _each("distance_weight", 0.1, 0.2, 1.0, 2.0),
-    "cruds": _each("distance_weight", 0.03, 0.1, 1.0, 3.0),
-    "clue": _each("distance_weight", 1.0, 2.0, 8.0, 16.0),
+    "revise": (*_each("distance_weight", 0.2, 1.0, 2.0), _Margin(0.5)),
+    "cruds": (*_each("distance_weight", 0.1, 1.0, 3.0), _Margin(0.5)),
+    "clue": (*_each("distance_weight", 1.0, 2.0, 16.0), _Margin(0.5)),
     "face": ({"min_probability": 0.6}, {"min_probability": 0.75}, {"weights": "distance"}, {"n_neighbours": 20}),
     "sae": _each("step", 1.25, 1.5, 2.5, 3.0),
     "counternet": (),
@@ -96,10 +101,12 @@ def trial_name(name: str, number: int) -> str:
     """The settings of a trial in words."""
     if number == 0:
         return "default"
-    settings = TRIALS[name][number - 1]
-    if isinstance(settings, _Margin):
-        return f"beta {settings.beta:g}, margin {settings.spreads:g} spreads"
-    return ", ".join(f"{parameter} {value}" for parameter, value in settings.items())
+    chosen = TRIALS[name][number - 1]
+    settings = chosen.beside if isinstance(chosen, _Margin) else chosen
+    words = [f"{parameter} {value}" for parameter, value in settings.items()]
+    if isinstance(chosen, _Margin):
+        words.append(f"margin {chosen.spreads:g} spreads")
+    return ", ".join(words)
 
 
 def best_trial(name: str, trials: Mapping[str, Sequence[Trial]]) -> int:

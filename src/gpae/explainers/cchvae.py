@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,13 +17,13 @@ from gpae.errors import InputError, one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
-from gpae.models.search_settings import decided
+from gpae.models.search_settings import check_settings, decided
 from gpae.models.vae import VAE, Objective, fitted_vae
 from gpae.numerics.autoencoder import encode
 from gpae.numerics.noise import normals, row_keys, uniforms
 from gpae.numerics.tiles import in_tiles
 from gpae.search.rounding import Rounding, finalised
-from gpae.search.single_plan import CLEAR
+from gpae.search.single_plan import beyond_boundary
 from gpae.table.layout import Layout
 
 __all__ = ["CCHVAE"]
@@ -68,6 +69,8 @@ class CCHVAE(Explainer):
         p: 1 or 2, of the latent radius and of the distance between rows.
     shared_directions
         Whether all rows try the same directions; else each row has its own.
+    margin
+        Logit units beyond the boundary that an answer shall have; who can have none so far takes one without.
     preset
         ``"carla"``: p = 1, 1000 shells of 0.1 in plain latent units, and the auto-encoder's size, loss and five epochs
         as there (``objective="carla_legacy"`` keeps the older loss).
@@ -91,6 +94,7 @@ class CCHVAE(Explainer):
         max_shells: int = 150,
         norm: Literal[1, 2] = 1,
         shared_directions: bool = False,
+        margin: float = 0.0,
         preset: Literal["carla"] | None = None,
     ) -> None:
         self.classifier = classifier
@@ -101,6 +105,7 @@ class CCHVAE(Explainer):
         self.max_shells = max_shells
         self.norm = norm
         self.shared_directions = shared_directions
+        self.margin = margin
         self.preset = preset
 
     def _settings(self) -> dict[str, Any]:
@@ -124,6 +129,7 @@ class CCHVAE(Explainer):
             value = getattr(self, name)
             if not isinstance(value, int) or not 1 <= value <= _MOST:
                 raise InputError(f"{name}={value!r} must be a whole number from 1 to {_MOST}")
+        check_settings(self.get_params(deep=False), least={"margin": 0.0})
         if not 0 < self.shell_width < np.inf:
             raise InputError(f"shell_width={self.shell_width!r} must be a number above 0")
 
@@ -170,8 +176,8 @@ class CCHVAE(Explainer):
         together = max(1, _TOGETHER // self.n_samples)
         waiting = torch.arange(len(people[0]))
         answered, answers = [], []
-        for r in range(max(1, n_shells)):
-            row, found = in_tiles(partial(shells.nearest, r), [part[waiting] for part in people], together)
+        for clear, r in product(beyond_boundary(self.margin), range(max(1, n_shells))):
+            row, found = in_tiles(partial(shells.nearest, clear, r), [part[waiting] for part in people], together)
             answered.append(waiting[found])
             answers.append(row[found])
             waiting = waiting[~found]
@@ -206,15 +212,15 @@ class _Shells:
     norm: int
 
     def nearest(
-        self, r: int, x: Tensor, lower: Tensor, upper: Tensor, sign: Tensor, z: Tensor, keys: Tensor
+        self, clear: float, r: int, x: Tensor, lower: Tensor, upper: Tensor, sign: Tensor, z: Tensor, keys: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return each person's nearest row of the r-th shell with the target class, and who has one."""
+        """Return each person's nearest row of the r-th shell so far on the target's side, and who has one."""
         points = (z.unsqueeze(1) + self.steps(r, keys)).flatten(0, 1)
         x, lower, upper, sign = (part.repeat_interleave(self.n_samples, 0) for part in (x, lower, upper, sign))
         rows = self.rounding(self.autoencoder.decode(points, x), x, lower, upper)
         change = (rows - x).abs()
         distance = change.sum(1) if self.norm == 1 else change.square().sum(1)
-        distance = torch.where(sign * self.logit(rows) > CLEAR, distance, torch.inf).unflatten(0, (-1, self.n_samples))
+        distance = torch.where(sign * self.logit(rows) > clear, distance, torch.inf).unflatten(0, (-1, self.n_samples))
         nearest = distance.argmin(1, keepdim=True)
         rows = rows.unflatten(0, (-1, self.n_samples)).take_along_dim(nearest.unsqueeze(2), 1)
         return rows.squeeze(1), distance.take_along_dim(nearest, 1).squeeze(1).isfinite()

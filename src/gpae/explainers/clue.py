@@ -23,7 +23,7 @@ from gpae.numerics.descent import Descent, descend
 from gpae.numerics.tiles import in_tiles
 from gpae.search.decoded import Judgement, judged
 from gpae.search.rounding import Rounding
-from gpae.search.single_plan import CLEAR, People, search_one_plan
+from gpae.search.single_plan import People, search_one_plan
 from gpae.table.layout import Layout
 
 __all__ = ["CLUE"]
@@ -74,6 +74,8 @@ class CLUE(Explainer):
         Of H, and lambda.
     step_size, n_iterations, tolerance
         Of Adam; at most so many steps, fewer where the objective has settled (0: always all).
+    margin
+        Logit units beyond the boundary that an answer shall have; who can have none so far takes one without.
     preset
         ``"carla"``: the auto-encoder's size, noise and ten epochs as there, z = 0 as the only start, lambda = 4, 400
         steps of 0.5.
@@ -98,6 +100,7 @@ class CLUE(Explainer):
         step_size: float = 0.1,
         n_iterations: int = 400,
         tolerance: float = 0.01,
+        margin: float = 0.0,
         preset: Literal["carla"] | None = None,
     ) -> None:
         self.classifier = classifier
@@ -109,6 +112,7 @@ class CLUE(Explainer):
         self.step_size = step_size
         self.n_iterations = n_iterations
         self.tolerance = tolerance
+        self.margin = margin
         self.preset = preset
 
     def _settings(self) -> dict[str, Any]:
@@ -117,7 +121,7 @@ class CLUE(Explainer):
     def _check_parameters(self) -> None:
         one_of("preset", self.preset, (None, "carla"))
         one_of("z_init", self.z_init, ("encoder", "zero"))
-        least = {"entropy_weight": 0.0, "distance_weight": 0.0, "step_size": 1e-9, "tolerance": 0.0}
+        least = {"margin": 0.0, "entropy_weight": 0.0, "distance_weight": 0.0, "step_size": 1e-9, "tolerance": 0.0}
         check_settings(self.get_params(deep=False), counts=["n_iterations"], least=least)
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
@@ -152,7 +156,7 @@ class CLUE(Explainer):
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
-        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk)
+        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk, margin=self.margin)
 
     def _walk(self, slope: Slope, rounding: Rounding, people: People) -> tuple[Tensor, Tensor]:
         row, nearest = people.x.clone(), torch.full((len(people.x),), torch.inf)
@@ -180,7 +184,7 @@ class CLUE(Explainer):
         for candidate in nearest:
             code = self.anchors_[candidate]
             x = rounding(self.autoencoder_.decode(code), people.x, people.lower, people.upper)
-            flips = slope(x, people.sign)[0] > CLEAR
+            flips = slope(x, people.sign)[0] > people.clear
             start = torch.where((flips & ~good).unsqueeze(1), code, start)
             good = good | flips
         return start
@@ -196,7 +200,7 @@ class CLUE(Explainer):
             step = x - people.x
             far = step.abs().sum(1)
             pull = (-doubt * g * p * q).unsqueeze(1) * gradient + cost * step.sign()
-            return Judgement(doubt * entropy + cost * far, pull, g > CLEAR, far)
+            return Judgement(doubt * entropy + cost * far, pull, g > people.clear, far)
 
         return descend(
             start,

@@ -23,7 +23,7 @@ from gpae.numerics.descent import Descent, descend
 from gpae.numerics.noise import row_keys, uniforms
 from gpae.search.decoded import Judgement, judged
 from gpae.search.rounding import Rounding
-from gpae.search.single_plan import CLEAR, People, search_one_plan
+from gpae.search.single_plan import People, search_one_plan
 from gpae.table.layout import Layout
 
 __all__ = ["CRUDS"]
@@ -75,6 +75,8 @@ class CRUDS(Explainer):
         Of RMSprop; at most so many steps a round, fewer where the loss has stopped falling (None: always all).
     second_round
         Whether to go on with lambda = 0 where nothing was found.
+    margin
+        Logit units beyond the boundary that an answer shall have; who can have none so far takes one without.
     preset
         ``"carla"``: the auto-encoder's size, weights and five epochs as there, the data's labels, w drawn,
         lambda = 0.001, 2000 steps of 0.008.
@@ -95,6 +97,7 @@ class CRUDS(Explainer):
         n_iterations: int = 200,
         patience: int | None = 50,
         second_round: bool = True,
+        margin: float = 0.0,
         preset: Literal["carla"] | None = None,
     ) -> None:
         self.classifier = classifier
@@ -106,6 +109,7 @@ class CRUDS(Explainer):
         self.n_iterations = n_iterations
         self.patience = patience
         self.second_round = second_round
+        self.margin = margin
         self.preset = preset
 
     def _settings(self) -> dict[str, Any]:
@@ -115,7 +119,7 @@ class CRUDS(Explainer):
         one_of("preset", self.preset, (None, "carla"))
         one_of("labels", self.labels, ("model", "data"))
         one_of("w_init", self.w_init, ("prior", "uniform"))
-        least = {"distance_weight": 0.0, "step_size": 1e-9}
+        least = {"margin": 0.0, "distance_weight": 0.0, "step_size": 1e-9}
         check_settings(self.get_params(deep=False), counts=["n_iterations"], optional=["patience"], least=least)
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
@@ -155,7 +159,9 @@ class CRUDS(Explainer):
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         drawn = torch.as_tensor(uniforms(row_keys(query.x, seed), self.autoencoder_.label_dim), dtype=torch.float32)
         walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
-        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk, (drawn,))
+        return search_one_plan(
+            self.layout_, query.x, query.target, query.lower, query.upper, walk, (drawn,), margin=self.margin
+        )
 
     def _walk(self, slope: Slope, rounding: Rounding, people: People, drawn: Tensor) -> tuple[Tensor, Tensor]:
         settings = self._settings()
@@ -177,9 +183,9 @@ class CRUDS(Explainer):
         def judge(x: Tensor) -> Judgement:
             g, gradient = slope(x, people.sign)
             step = x - people.x
-            pull = -torch.sigmoid(-g).unsqueeze(1) * gradient + 2 * weight * step
-            miss, far = softplus(-g), step.square().sum(1)
-            return Judgement(miss + weight * far, pull, g > CLEAR, miss + dearness * far)
+            pull = -torch.sigmoid(people.clear - g).unsqueeze(1) * gradient + 2 * weight * step
+            miss, far = softplus(people.clear - g), step.square().sum(1)
+            return Judgement(miss + weight * far, pull, g > people.clear, miss + dearness * far)
 
         return descend(
             start,

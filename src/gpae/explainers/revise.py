@@ -19,7 +19,7 @@ from gpae.models.vae import VAE, Objective, fitted_vae
 from gpae.numerics.descent import Descent, descend
 from gpae.search.decoded import Judgement, judged
 from gpae.search.rounding import Rounding
-from gpae.search.single_plan import CLEAR, People, search_one_plan
+from gpae.search.single_plan import People, search_one_plan
 from gpae.table.layout import Layout
 
 __all__ = ["REVISE"]
@@ -54,6 +54,8 @@ class REVISE(Explainer):
         lambda.
     step_size, n_iterations, patience
         Of Adam; at most so many steps, fewer where J has stopped falling (None: always all).
+    margin
+        Logit units beyond the boundary that an answer shall have; who can have none so far takes one without.
     preset
         ``"carla"``: lambda = 0.5, 1000 steps of 0.1 without early stop, and the auto-encoder's size, loss and five
         epochs as there (``objective="carla_legacy"`` keeps the older loss).
@@ -72,6 +74,7 @@ class REVISE(Explainer):
         step_size: float = 0.1,
         n_iterations: int = 300,
         patience: int | None = 100,
+        margin: float = 0.0,
         preset: Literal["carla"] | None = None,
     ) -> None:
         self.classifier = classifier
@@ -81,6 +84,7 @@ class REVISE(Explainer):
         self.step_size = step_size
         self.n_iterations = n_iterations
         self.patience = patience
+        self.margin = margin
         self.preset = preset
 
     def _settings(self) -> dict[str, Any]:
@@ -98,12 +102,12 @@ class REVISE(Explainer):
     def _check_parameters(self) -> None:
         one_of("preset", self.preset, (None, "carla"))
         one_of("objective", self.objective, get_args(Objective))
-        least = {"distance_weight": 0.0, "step_size": 1e-9}
+        least = {"margin": 0.0, "distance_weight": 0.0, "step_size": 1e-9}
         check_settings(self.get_params(deep=False), counts=["n_iterations"], optional=["patience"], least=least)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
-        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk)
+        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk, margin=self.margin)
 
     def _walk(self, slope: Slope, rounding: Rounding, people: People) -> tuple[Tensor, Tensor]:
         walked = self._descent(slope, rounding, people, None)
@@ -119,11 +123,11 @@ class REVISE(Explainer):
         def judge(x: Tensor) -> Judgement:
             g, gradient = slope(x, people.sign)
             change = x - people.x
-            pull = -torch.sigmoid(-g).unsqueeze(1) * gradient + weight * change.sign()
+            pull = -torch.sigmoid(people.clear - g).unsqueeze(1) * gradient + weight * change.sign()
             # the sigmoid never quite reaches a bound: pulled beyond it, z would run away and nothing would change
             beyond = ((x <= people.lower) & (pull > 0)) | ((x >= people.upper) & (pull < 0))
-            loss = softplus(-g) + weight * change.abs().sum(1)
-            return Judgement(loss, pull.masked_fill(beyond, 0.0), g > CLEAR)
+            loss = softplus(people.clear - g) + weight * change.abs().sum(1)
+            return Judgement(loss, pull.masked_fill(beyond, 0.0), g > people.clear)
 
         return descend(
             vae.encode(people.x),

@@ -17,7 +17,7 @@ from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.search_settings import check_settings, decided
 from gpae.numerics.descent import Descent, Evaluation, descend
 from gpae.search.rounding import Rounding
-from gpae.search.single_plan import CLEAR, People, search_one_plan
+from gpae.search.single_plan import People, search_one_plan
 from gpae.table.layout import Layout
 
 __all__ = ["Wachter"]
@@ -47,6 +47,8 @@ class Wachter(Explainer):
         The first lambda, and how many values of it are tried.
     shrink
         Whether to go back towards the person, by bisection, as far as the decision allows.
+    margin
+        Logit units beyond the boundary that an answer shall have; who can have none so far takes one without.
     preset
         ``"carla"``: 1000 steps of 0.01 with lambda = 0.01, and 1000 more without, where it lowers lambda by 0.05.
     """
@@ -62,6 +64,7 @@ class Wachter(Explainer):
         distance_weight: float = 0.01,
         rounds: int = 10,
         shrink: bool = False,
+        margin: float = 0.0,
         preset: Literal["carla"] | None = None,
     ) -> None:
         self.classifier = classifier
@@ -70,6 +73,7 @@ class Wachter(Explainer):
         self.distance_weight = distance_weight
         self.rounds = rounds
         self.shrink = shrink
+        self.margin = margin
         self.preset = preset
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
@@ -78,7 +82,7 @@ class Wachter(Explainer):
 
     def _check_parameters(self) -> None:
         one_of("preset", self.preset, (None, "carla"))
-        least = {"distance_weight": 0.0, "learning_rate": 1e-9}
+        least = {"margin": 0.0, "distance_weight": 0.0, "learning_rate": 1e-9}
         check_settings(self.get_params(deep=False), counts=["n_iterations", "rounds"], least=least)
 
     def _settings(self) -> dict[str, Any]:
@@ -91,7 +95,7 @@ class Wachter(Explainer):
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
-        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk)
+        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk, margin=self.margin)
 
     def _walk(self, slope: Slope, rounding: Rounding, people: People) -> tuple[Tensor, Tensor]:
         state = people.x
@@ -109,9 +113,9 @@ class Wachter(Explainer):
             x = rounding(u, people.x, people.lower, people.upper)
             g, gradient = slope(x, people.sign)
             step = x - people.x
-            loss = softplus(-g) + weight * step.abs().sum(1)
-            pull = -torch.sigmoid(-g).unsqueeze(1) * gradient + weight * step.sign()
-            return Evaluation(x, loss, pull, g > CLEAR)
+            loss = softplus(people.clear - g) + weight * step.abs().sum(1)
+            pull = -torch.sigmoid(people.clear - g).unsqueeze(1) * gradient + weight * step.sign()
+            return Evaluation(x, loss, pull, g > people.clear)
 
         return descend(
             state,
@@ -130,7 +134,7 @@ class Wachter(Explainer):
         for _ in range(n_halvings):
             share = (low + high) / 2
             x = rounding(people.x + share * (row - people.x), people.x, people.lower, people.upper)
-            valid = (slope(x, people.sign)[0] > CLEAR).unsqueeze(1)
+            valid = (slope(x, people.sign)[0] > people.clear).unsqueeze(1)
             best = torch.where(valid, x, best)
             low, high = torch.where(valid, low, share), torch.where(valid, share, high)
         return best
