@@ -12,7 +12,9 @@ from tests.conftest import loans
 from gpae.artefact import State
 from gpae.errors import InputError
 from gpae.models.autoencoder_training import CollapsedLatentWarning
-from gpae.models.vae import VAE, _Loss, _Network, fitted_vae, fixed_columns
+from gpae.models.searched_autoencoder import fitted_vae, fixed_columns
+from gpae.models.vae import VAE
+from gpae.models.vae_network import VAELoss, VAENetwork
 from gpae.table.codec import Codec
 from gpae.table.schema import Schema
 
@@ -72,7 +74,7 @@ def test_the_gaussian_likelihood_keeps_rows_apart_too() -> None:
     assert gaussian.reconstruction_error_ < 0.25
 
 
-def one_row_loss(network: _Network, row: Rows, noise: Rows, weight: float) -> float:
+def one_row_loss(network: VAENetwork, row: Rows, noise: Rows, weight: float) -> float:
     """The balanced objective of one row, written out."""
     mean, log_variance = np.split(network.encoder(torch.as_tensor(row[None], dtype=torch.float32))[0].numpy(), 2)
     z = torch.as_tensor(mean + np.exp(log_variance / 2) * noise)
@@ -83,14 +85,14 @@ def one_row_loss(network: _Network, row: Rows, noise: Rows, weight: float) -> fl
 
 
 def test_both_terms_are_means_over_rows_and_sums_within_a_row() -> None:
-    network = _Network(np.zeros(7, bool), (8,), 3, torch.Generator().manual_seed(0), normalised=False)
+    network = VAENetwork(np.zeros(7, bool), (8,), 3, torch.Generator().manual_seed(0), normalised=False)
     network.eval().requires_grad_(False)
     rows = people(5)
     noise = torch.randn(5, 3, generator=torch.Generator().manual_seed(0)).numpy()
     by_hand = [one_row_loss(network, row, e, 0.3) for row, e in zip(rows, noise, strict=True)]
     batch = (torch.as_tensor(rows, dtype=torch.float32),)
     losses = {
-        objective: float(_Loss(network, objective, "bernoulli", 0.3, 60, torch.Generator())(batch, 1.0))
+        objective: float(VAELoss(network, objective, "bernoulli", 0.3, 60, torch.Generator())(batch, 1.0))
         for objective in ("balanced", "carla")
     }
     assert losses["balanced"] == pytest.approx(np.mean(by_hand), rel=1e-5)
@@ -98,10 +100,10 @@ def test_both_terms_are_means_over_rows_and_sums_within_a_row() -> None:
 
 
 def test_the_divergence_gains_weight_with_the_epochs() -> None:
-    network = _Network(np.zeros(7, bool), (8,), 3, torch.Generator(), normalised=False)
+    network = VAENetwork(np.zeros(7, bool), (8,), 3, torch.Generator(), normalised=False)
 
     def weights(objective: str, shares: list[float]) -> list[float]:
-        loss = _Loss(network, objective, "bernoulli", 0.3, 60, torch.Generator())  # type: ignore[arg-type]
+        loss = VAELoss(network, objective, "bernoulli", 0.3, 60, torch.Generator())  # type: ignore[arg-type]
         return [loss._annealed(share) for share in shares]
 
     assert weights("carla", [0.0, 0.2, 0.8]) == pytest.approx([0.0, 0.06, 0.24])
@@ -129,21 +131,21 @@ def test_the_reference_has_these_sizes_and_this_schedule(objective: Any) -> None
 @pytest.mark.filterwarnings("ignore::gpae.models.autoencoder_training.CollapsedLatentWarning")
 def test_the_five_epochs_of_the_reference_never_reach_its_whole_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[float] = []
-    annealed = _Loss._annealed
+    annealed = VAELoss._annealed
 
-    def watched(loss: _Loss, share: float) -> float:
+    def watched(loss: VAELoss, share: float) -> float:
         weight = annealed(loss, share)
         if loss.network.training:
             used.append(weight)
         return weight
 
-    monkeypatch.setattr(_Loss, "_annealed", watched)
+    monkeypatch.setattr(VAELoss, "_annealed", watched)
     VAE.carla().fit(people(64), validation=people(8, seed=1))
     assert used == pytest.approx(np.repeat([0.0, 0.06, 0.12, 0.18, 0.24], 2))
 
 
 def test_the_legacy_reference_weighs_the_divergence_summed_over_the_batch_by_one() -> None:
-    network = _Network(np.zeros(7, bool), (8,), 3, torch.Generator().manual_seed(0), normalised=True)
+    network = VAENetwork(np.zeros(7, bool), (8,), 3, torch.Generator().manual_seed(0), normalised=True)
     network.eval().requires_grad_(False)
     x = torch.as_tensor(people(5), dtype=torch.float32)
     mean, log_variance = network.encoder(x).chunk(2, dim=1)
@@ -151,7 +153,7 @@ def test_the_legacy_reference_weighs_the_divergence_summed_over_the_batch_by_one
     u = network.decoder(mean + (log_variance / 2).exp() * noise).sigmoid()
     by_hand = (u - x).square().mean() + 0.5 * (mean**2 + log_variance.exp() - log_variance - 1).sum()
     legacy = VAE.carla("carla_legacy")
-    loss = _Loss(network, legacy.objective, legacy.likelihood, legacy._weight(), 5, torch.Generator())((x,), 0.0)
+    loss = VAELoss(network, legacy.objective, legacy.likelihood, legacy._weight(), 5, torch.Generator())((x,), 0.0)
     torch.testing.assert_close(loss, by_hand)
 
 
@@ -196,7 +198,7 @@ def test_training_stops_when_held_out_rows_no_longer_gain_and_the_best_weights_s
     vae = VAE(latent_dim=3, learning_rate=0.03, max_epochs=200, patience=3).fit(X, validation=watched)
     best = int(np.argmin(vae.losses_))
     assert len(vae.losses_) == best + 4 < 200
-    loss = _Loss(vae._network, "balanced", "bernoulli", 0.03, 200, torch.Generator())
+    loss = VAELoss(vae._network, "balanced", "bernoulli", 0.03, 200, torch.Generator())
     kept = float(loss((torch.as_tensor(watched, dtype=torch.float32),), 1.0))
     assert kept == pytest.approx(vae.losses_[best], rel=1e-6)
 

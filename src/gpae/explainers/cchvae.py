@@ -18,7 +18,9 @@ from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.search_settings import check_settings, decided
-from gpae.models.vae import VAE, Objective, fitted_vae
+from gpae.models.searched_autoencoder import fitted_vae
+from gpae.models.vae import VAE
+from gpae.models.vae_network import Objective
 from gpae.numerics.autoencoder import encode
 from gpae.numerics.noise import normals, row_keys, uniforms
 from gpae.numerics.tiles import in_tiles

@@ -13,12 +13,13 @@ from torch.nn.functional import logsigmoid
 from gpae.arrays import Labels, Rows
 from gpae.artefact import State
 from gpae.classifier import Classifier
-from gpae.errors import InputError, one_of
+from gpae.errors import one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.residual_vae import ResidualVAE
 from gpae.models.search_settings import check_settings, decided
+from gpae.models.searched_autoencoder import check_columns
 from gpae.numerics.descent import Descent, descend
 from gpae.numerics.tiles import in_tiles
 from gpae.search.decoded import Judgement, judged
@@ -133,11 +134,7 @@ class CLUE(Explainer):
             vae = ResidualVAE.carla(seed) if self.preset == "carla" else ResidualVAE(random_state=seed)
         if not hasattr(vae, "losses_"):
             vae = clone(vae).fit(X, validation=None if validation is None else validation[0])
-        if vae.n_columns_ != X.shape[1]:
-            raise InputError(
-                f"the auto-encoder was fitted to {vae.n_columns_} columns, these rows have {X.shape[1]}; "
-                "fit it to the same encoded rows, or give one that is not fitted"
-            )
+        check_columns(vae.n_columns_, self.layout_)
         self.autoencoder_ = vae
         self._keep_anchors(model, X[np.random.default_rng(seed).permutation(len(X))[:_ANCHORS]])
         return model

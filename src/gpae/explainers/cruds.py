@@ -12,13 +12,13 @@ from torch.nn.functional import softplus
 from gpae.arrays import Labels, Rows
 from gpae.artefact import State
 from gpae.classifier import Classifier
-from gpae.errors import InputError, one_of
+from gpae.errors import one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.conditional_vae import ConditionalVAE
 from gpae.models.explained import Slope, explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.search_settings import check_settings, decided
-from gpae.models.vae import fixed_columns
+from gpae.models.searched_autoencoder import check_fixed, fixed_columns
 from gpae.numerics.descent import Descent, descend
 from gpae.numerics.noise import row_keys, uniforms
 from gpae.search.decoded import Judgement, judged
@@ -126,16 +126,7 @@ class CRUDS(Explainer):
         self._check_parameters()
         model = explained_classifier(self.classifier, X, y, validation)
         self.autoencoder_ = self._fitted(model, X, y, validation)
-        if len(self.autoencoder_.fixed_) != X.shape[1]:
-            raise InputError(
-                f"the auto-encoder was fitted to {len(self.autoencoder_.fixed_)} columns, these rows have "
-                f"{X.shape[1]}; fit it to the same encoded rows, or give one that is not fitted"
-            )
-        if (self.autoencoder_.fixed_ != fixed_columns(self.layout_)).any():
-            raise InputError(
-                "the auto-encoder was fitted with other fixed columns than the schema has; fit it with the same, or "
-                "give one that is not fitted"
-            )
+        check_fixed(self.autoencoder_.fixed_, self.layout_)
         return model
 
     def _fitted(

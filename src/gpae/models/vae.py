@@ -1,45 +1,28 @@
 """A variational auto-encoder of encoded rows, conditioned on the columns that nobody may change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from sklearn.base import BaseEstimator, clone
-from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from sklearn.base import BaseEstimator
+from torch import Tensor
 
-from gpae.arrays import Labels, Mask, Rows
+from gpae.arrays import Mask, Rows
 from gpae.artefact import State
 from gpae.errors import InputError, one_of
 from gpae.models.autoencoder_training import check_autoencoder, in_batches, warn_if_collapsed
 from gpae.models.held_out import held_out_tenth
-from gpae.models.network import (
-    AlignedLinear,
-    NetworkSchedule,
-    arrays_of,
-    load_arrays,
-    perceptron,
-    train_network,
-)
-from gpae.numerics.gaussian import Gaussian
+from gpae.models.network import NetworkSchedule, arrays_of, load_arrays, train_network
+from gpae.models.vae_network import Likelihood, Objective, VAELoss, VAENetwork
 from gpae.numerics.tiles import in_tiles
-from gpae.table.layout import Layout
-from gpae.table.schema import Change
 
-__all__ = ["VAE", "Objective", "fitted_vae", "fixed_columns"]
-
-Objective = Literal["balanced", "carla", "carla_legacy"]
-Likelihood = Literal["bernoulli", "gaussian"]
+__all__ = ["VAE"]
 
 _KL_WEIGHTS: dict[str, float] = {"balanced": 0.03, "carla": 0.3, "carla_legacy": 1.0}
-_WARM_UP = 3
-"""Epochs until the divergence has its whole weight in the balanced objective."""
 _LARGEST_BATCH = 256
-_SMALLEST_NOISE = 1e-4
 
 
 class VAE(BaseEstimator):  # type: ignore[misc]
@@ -146,7 +129,7 @@ class VAE(BaseEstimator):  # type: ignore[misc]
         network = self._network = self._new_network(generator)
         network.learn_range(torch.as_tensor(X, dtype=torch.float32))
         rows, batch = in_batches((learn,), self.batch_size, _LARGEST_BATCH)
-        objective = _Loss(network, self.objective, self.likelihood, self._weight(), self.max_epochs, generator)
+        objective = VAELoss(network, self.objective, self.likelihood, self._weight(), self.max_epochs, generator)
         self.losses_ = train_network(
             network,
             rows,
@@ -169,9 +152,9 @@ class VAE(BaseEstimator):  # type: ignore[misc]
     def _weight(self) -> float:
         return _KL_WEIGHTS[self.objective] if self.kl_weight is None else self.kl_weight
 
-    def _new_network(self, generator: torch.Generator) -> "_Network":
+    def _new_network(self, generator: torch.Generator) -> VAENetwork:
         normalised = self.objective == "carla_legacy"
-        return _Network(self.fixed_, self.hidden, self.latent_dim, generator, normalised=normalised)
+        return VAENetwork(self.fixed_, self.hidden, self.latent_dim, generator, normalised=normalised)
 
     def _judge(self, X: Rows) -> None:
         """Measure what the latents keep of the training rows, and warn if it is nothing."""
@@ -235,106 +218,6 @@ class VAE(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "losses_")
 
 
-class _Network(nn.Module):
-    """Encoder and decoder on columns scaled to [0, 1], and that scale."""
-
-    low: Tensor
-    span: Tensor
-
-    def __init__(
-        self, fixed: Mask, hidden: Sequence[int], latent_dim: int, generator: torch.Generator, *, normalised: bool
-    ) -> None:
-        super().__init__()
-        self.mutable = torch.as_tensor(np.flatnonzero(~fixed))
-        self.fixed = torch.as_tensor(np.flatnonzero(fixed))
-        n_mutable, n_fixed = len(self.mutable), len(self.fixed)
-        self.encoder = perceptron([n_mutable, *hidden, 2 * latent_dim], generator)
-        self.decoder = perceptron([latent_dim + n_fixed, *reversed(hidden), n_mutable], generator)
-        if normalised:
-            self.encoder, self.decoder = _normalised(self.encoder, last=False), _normalised(self.decoder, last=True)
-        self.log_noise = nn.Parameter(torch.full((n_mutable,), -3.0))
-        self.register_buffer("low", torch.zeros(len(fixed)))
-        self.register_buffer("span", torch.ones(len(fixed)))
-
-    def learn_range(self, X: Float[Tensor, "n D"]) -> None:
-        """Take each column's least and largest value; one that never varies spans 0 and is always decoded as it is."""
-        self.low, high = X.amin(0), X.amax(0)
-        self.span = high - self.low
-
-    def unit(self, x: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
-        """Scale rows to [0, 1]; what lies outside of the training range is seen at its end."""
-        return ((x - self.low) / torch.where(self.span > 0, self.span, 1.0)).clamp(0, 1)
-
-    def posterior(self, unit: Float[Tensor, "B D"]) -> Gaussian:
-        """q(z | u)."""
-        mean, log_variance = self.encoder(unit[:, self.mutable]).chunk(2, dim=1)
-        return Gaussian(mean.contiguous(), (0.5 * log_variance).exp())
-
-    def scores(self, z: Float[Tensor, "B k"], unit: Float[Tensor, "B D"]) -> Float[Tensor, "B m"]:
-        """The decoder's output before the sigmoid."""
-        return self.decoder(torch.cat([z, unit[:, self.fixed]], dim=1))
-
-    def mean(self, x: Float[Tensor, "B D"]) -> Float[Tensor, "B k"]:
-        """mu of rows."""
-        return self.posterior(self.unit(x)).mean
-
-    def rows(
-        self, z: Float[Tensor, "B k"], x: Float[Tensor, "B D"], straight: Bool[Tensor, " D"] | None = None
-    ) -> Float[Tensor, "B D"]:
-        """Decode in the columns' own scale, beside the persons' fixed columns."""
-        scores = self.scores(z, self.unit(x))
-        shares = scores.sigmoid()
-        if straight is not None:
-            shares = torch.where(straight[self.mutable], shares.detach() + (scores - scores.detach()) / 4, shares)
-        values = self.low[self.mutable] + self.span[self.mutable] * shares
-        return x.index_copy(1, self.mutable, values)
-
-
-def _normalised(layers: nn.Sequential, *, last: bool) -> nn.Sequential:
-    """Put batch normalisation behind every linear layer, the last one only if asked."""
-    out: list[nn.Module] = []
-    for at, layer in enumerate(layers):
-        out.append(layer)
-        if isinstance(layer, AlignedLinear) and (last or at < len(layers) - 1):
-            out.append(nn.BatchNorm1d(len(layer.bias)))
-    return nn.Sequential(*out)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Loss:
-    """The objective of a batch."""
-
-    network: _Network
-    objective: Objective
-    likelihood: Likelihood
-    kl_weight: float
-    max_epochs: int
-    generator: torch.Generator
-
-    def __call__(self, batch: tuple[Tensor, ...], share: float) -> Tensor:
-        unit = self.network.unit(batch[0])
-        posterior = self.network.posterior(unit)
-        # the same draws for the validation rows each time, so that epochs can be compared
-        source = self.generator if self.network.training else torch.Generator().manual_seed(0)
-        scores, u = self.network.scores(posterior.draw(source), unit), unit[:, self.network.mutable]
-        divergence = posterior.divergence().sum()
-        if self.objective == "carla_legacy":
-            return ((scores.sigmoid() - u) ** 2).mean() + self.kl_weight * divergence
-        loss = self._misfit(scores, u) + self._annealed(share) * divergence
-        return loss if self.objective == "carla" else loss / len(u)
-
-    def _misfit(self, scores: Tensor, u: Tensor) -> Tensor:
-        if self.likelihood == "bernoulli":
-            return binary_cross_entropy_with_logits(scores, u, reduction="sum")
-        log_noise = self.network.log_noise.clamp(min=np.log(_SMALLEST_NOISE))
-        return 0.5 * ((scores.sigmoid() - u) ** 2 / log_noise.exp() + log_noise).sum()
-
-    def _annealed(self, share: float) -> float:
-        if self.objective == "carla":
-            return self.kl_weight * share
-        return self.kl_weight * min(1.0, share * self.max_epochs / _WARM_UP)
-
-
 def _split(X: Rows, validation: Rows | None, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Rows to learn from and rows to watch."""
     rows = torch.as_tensor(X, dtype=torch.float32)
@@ -342,47 +225,3 @@ def _split(X: Rows, validation: Rows | None, generator: torch.Generator) -> tupl
         return rows, torch.as_tensor(validation, dtype=torch.float32)
     (learn,), (watch,) = held_out_tenth((rows,), generator)
     return learn, watch
-
-
-def fixed_columns(layout: Layout) -> Mask:
-    """Which encoded columns (D) belong to features that the schema fixes."""
-    return np.concatenate([np.full(block.width, block.change is Change.fixed) for block in layout.features])
-
-
-def fitted_vae(
-    autoencoder: VAE | None,
-    X: Rows,
-    layout: Layout,
-    validation: tuple[Rows, Labels] | None,
-    *,
-    objective: Objective,
-    preset: Literal["carla"] | None,
-    seed: int,
-) -> VAE:
-    """Return the auto-encoder itself if it is fitted, else a copy of it (or of the default) fitted to the rows.
-
-    ``objective``, ``preset`` and ``seed`` describe the default.
-    """
-    if autoencoder is None:
-        autoencoder = _default(objective, preset, seed)
-    if not hasattr(autoencoder, "losses_"):
-        held_out = None if validation is None else validation[0]
-        return clone(autoencoder).fit(X, fixed=fixed_columns(layout), validation=held_out)
-    if len(autoencoder.fixed_) != layout.width:
-        raise InputError(
-            f"the auto-encoder was fitted to {len(autoencoder.fixed_)} columns, these rows have {layout.width}; "
-            "fit it to the same encoded rows, or give one that is not fitted"
-        )
-    if (autoencoder.fixed_ != fixed_columns(layout)).any():
-        raise InputError(
-            "the auto-encoder was fitted with other fixed columns than the schema has; fit it with the same, or give "
-            "one that is not fitted"
-        )
-    return autoencoder
-
-
-def _default(objective: Objective, preset: Literal["carla"] | None, seed: int) -> VAE:
-    one_of("objective", objective, get_args(Objective))
-    if preset is None:
-        return VAE(objective=objective, random_state=seed)
-    return VAE.carla("carla_legacy" if objective == "carla_legacy" else "carla", random_state=seed)
