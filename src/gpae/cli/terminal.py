@@ -3,7 +3,8 @@
 import json
 import math
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["grid", "note", "print_json", "progress", "results"]
 
 _PIPE_WIDTH = 100
+_LINE_EVERY = 60.0
+"""Seconds between two lines of a log about the same stage."""
+_HOUR = 3600.0
 
 
 def results() -> "Console":
@@ -62,7 +66,7 @@ def grid(rows: "list[tuple[str, RenderableType]]") -> "RenderableType":
 
 @contextmanager
 def progress() -> Iterator[None]:
-    """Show on stderr how far the work inside the block is: a bar a stage, or a line a stage in a log."""
+    """Show on stderr how far the work inside the block is: a bar a stage, or in a log a line a stage and minute."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False)
@@ -74,23 +78,47 @@ def progress() -> Iterator[None]:
         yield
 
 
-def _log(console: "Console") -> Any:
-    seen: set[str] = set()
+def _log(console: "Console", now: Callable[[], float] = time.monotonic) -> Any:
+    begun: dict[str, tuple[float, float]] = {}
+    told: dict[str, tuple[float, float]] = {}
 
     def tell(stage: str, share: float) -> None:
-        if stage not in seen:
-            seen.add(stage)
+        at = now()
+        if stage not in begun:
+            # a study that is resumed begins with a share that took no time
+            begun[stage] = told[stage] = (at, share)
             console.print(f"{stage} ...", markup=False)
+        elif at - told[stage][0] >= _LINE_EVERY and share > told[stage][1]:
+            told[stage] = (at, share)
+            start, done = begun[stage]
+            left = (1.0 - share) * (at - start) / (share - done)
+            console.print(f"{stage}: {share:.0%}, about {_span(left)} left", markup=False)
 
     return tell
 
 
-def _bars(console: "Console") -> "Progress":
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+def _span(seconds: float) -> str:
+    """Say how long in words: ``40 s``, ``12 min``, ``1 h 05 min``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02d} min"
 
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn()
-    # A result printed meanwhile must stay on stdout.
-    return Progress(*columns, TimeElapsedColumn(), console=console, redirect_stdout=False)
+
+def _bars(console: "Console") -> "Progress":
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    left = TextColumn("left"), TimeRemainingColumn()
+    # A result printed meanwhile must stay on stdout. Cells of a study end in bursts: the rate is that of an hour.
+    return Progress(*columns, *left, console=console, redirect_stdout=False, speed_estimate_period=_HOUR)
 
 
 def _draw(bars: "Progress") -> Any:
