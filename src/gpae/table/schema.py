@@ -3,14 +3,15 @@
 import json
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+from pydantic import Field, FiniteFloat, ValidationError, model_validator
 
 from gpae.errors import InputError, either
+from gpae.table.change import Change
+from gpae.table.frozen import Frozen
 from gpae.table.levels import Level, closest, find_level, listed
 
 __all__ = [
@@ -34,20 +35,7 @@ SCHEMA_ENDINGS = (".json", ".yaml", ".yml")
 _LARGEST_EXACT = 2.0**53
 
 
-class Change(StrEnum):
-    """Which way a feature may change, seen from the person."""
-
-    any = "any"
-    up = "up"
-    down = "down"
-    fixed = "fixed"
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class _Column(_Frozen):
+class _Column(Frozen):
     name: str = Field(min_length=1)
     change: Change = Change.any
     missing: bool = False
@@ -160,7 +148,7 @@ class Binary(_Levelled):
 Feature: TypeAlias = Annotated[Continuous | Integer | Ordinal | Categorical | Binary, Field(discriminator="kind")]
 
 
-class Schema(_Frozen):
+class Schema(Frozen):
     """The features of a table, its label, and the value of the label that a person wants.
 
     Parameters
