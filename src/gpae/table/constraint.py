@@ -85,6 +85,10 @@ class Constraint(Frozen):
 
     kind: str
 
+    def to_dict(self) -> dict[str, Any]:
+        """The constraint as plain JSON values, without what is left at its default."""
+        return {"kind": self.kind, **self.model_dump(mode="json", exclude_defaults=True)}
+
     def about(self) -> tuple[str, ...]:
         """Names of the features that it speaks of."""
         raise NotImplementedError

@@ -4,7 +4,7 @@ Arrays only; data frames stop at the codec. Shapes: B rows, D encoded columns, F
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, TypeAlias
 
@@ -88,6 +88,10 @@ class Layout:
             blocks.append(_block(feature, start, column, scaling))
             start += blocks[-1].width
         return cls(tuple(blocks))
+
+    def tightened(self, schema: Schema) -> "Layout":
+        """The same encoding with the directions and the grids of a schema of the same features."""
+        return Layout(tuple(_tight(b, feature) for b, feature in zip(self.features, schema.features, strict=True)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as plain JSON values, without loss."""
@@ -232,12 +236,22 @@ def _block(feature: Feature, start: int, values: Array, scaling: ScalingName) ->
     return LevelBlock(feature.name, feature.kind, feature.change, start, feature.levels, feature.missing)
 
 
+def _tight(block: Block, feature: Feature) -> Block:
+    if isinstance(block, ValueBlock) and isinstance(feature, Continuous | Integer):
+        return replace(block, change=feature.change, grid=_grid(feature))
+    return replace(block, change=feature.change)
+
+
+def _grid(feature: Continuous | Integer) -> Grid:
+    step = None if feature.step is None else float(feature.step)
+    return Grid(float(feature.minimum), float(feature.maximum), step, feature.decimals, feature.codes)
+
+
 def _number_block(feature: Continuous | Integer, start: int, values: Array, scaling: ScalingName) -> ValueBlock:
     known = values[~np.isnan(values)]
     low, high = (end([feature.minimum, feature.maximum, *feature.codes]) for end in (min, max))
     scale = fit_scaling(feature.scaling or scaling, known, float(low), float(high))
-    step = None if feature.step is None else float(feature.step)
-    grid = Grid(float(feature.minimum), float(feature.maximum), step, feature.decimals, feature.codes)
+    grid = _grid(feature)
     numbers = known[~np.isin(known, feature.codes)]
     fill = float(scale.to_unit(_middle(numbers, grid.minimum)))
     return ValueBlock(feature.name, feature.kind, feature.change, start, scale, grid, feature.missing, fill)

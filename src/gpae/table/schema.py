@@ -11,6 +11,7 @@ from pydantic import Field, FiniteFloat, ValidationError, model_validator
 
 from gpae.errors import InputError, either
 from gpae.table.change import Change
+from gpae.table.constraints import AnyConstraint
 from gpae.table.frozen import Frozen
 from gpae.table.levels import Level, closest, find_level, listed
 
@@ -161,6 +162,8 @@ class Schema(Frozen):
         The label a person wants.
     labels
         The unfavourable and the favourable label; taken from the training table when left out.
+    constraints
+        What every plan must obey, beside what the features say for themselves.
 
     Examples
     --------
@@ -176,6 +179,7 @@ class Schema(Frozen):
     label: str
     favourable: Level
     labels: tuple[Level, Level] | None = None
+    constraints: tuple[AnyConstraint, ...] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> "Schema":
@@ -189,6 +193,8 @@ class Schema(Frozen):
                 f"labels must be the unfavourable value, then the favourable one ({self.favourable!r}); "
                 f"got {listed(self.labels)}"
             )
+        for constraint in self.constraints:
+            constraint.check(self)
         return self
 
     @property
@@ -245,6 +251,8 @@ class Schema(Frozen):
             {"name": feature.name, "kind": feature.kind, "change": feature.change.value, **entry}
             for feature, entry in zip(self.features, plain["features"], strict=True)
         ]
+        if self.constraints:
+            plain["constraints"] = [constraint.to_dict() for constraint in self.constraints]
         return plain
 
     def to_json(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from gpae.errors import InputError
 from gpae.table.constraint import Constraint
@@ -38,7 +38,9 @@ __all__ = [
 AnyConstraint: TypeAlias = Annotated[
     AtMost | Cost | Direction | Fixed | Implies | Linear | OneOf | Range | Step | Transitions | Within,
     Field(discriminator="kind"),
+    BeforeValidator(lambda one: Linear.parse(one) if isinstance(one, str) else one),
 ]
+"""Any of them; a text is read as a rule between numbers."""
 _ADAPTER: TypeAdapter[Constraint] = TypeAdapter(AnyConstraint)
 
 
@@ -52,10 +54,6 @@ def read_constraints(given: "Sequence[Constraint | dict[str, Any] | str] | None"
 
 
 def _read(number: int, one: Any) -> Constraint:
-    if isinstance(one, Constraint):
-        return one
-    if isinstance(one, str):
-        return Linear.parse(one)
     try:
         return _ADAPTER.validate_python(one)
     except ValidationError as error:

@@ -1,0 +1,172 @@
+"""What each person may become: bounds for every encoded column, and the rules that tie features together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.table.constraint import Array, Constraint, Mask, People, Sums, judged
+from gpae.table.constraints.cost import Cost
+from gpae.table.layout import Block, Layout
+from gpae.table.level_block import LevelBlock
+from gpae.table.schema import Feature, Schema
+
+__all__ = ["Freedom"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Freedom:
+    """B people and where they may go.
+
+    Parameters
+    ----------
+    layout
+        As fitted, with the steps and directions that hold for this question.
+    schema
+        The features with the same.
+    constraints
+        Everything that plans must obey.
+    x, own
+        The people: encoded (B x D), and in the user's units (B x F; ranks for levels, NaN where missing).
+    lower, upper
+        B x D: the bounds of each encoded column.
+    open
+        For a feature with levels that is encoded by rank: which ranks are open (B x L); None for all others, whose
+        bounds say everything.
+    weights
+        F: what a change of each feature costs, 1 by default.
+    hopeless
+        B: who can become nothing, because some feature is left without any value; ``reasons`` says which.
+    """
+
+    layout: Layout
+    schema: Schema
+    constraints: tuple[Constraint, ...]
+    x: Array
+    own: Array
+    lower: Array
+    upper: Array
+    open: tuple[Mask | None, ...]
+    weights: Array
+    hopeless: Mask
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, layout: Layout, schema: Schema, constraints: Sequence[Constraint], x: Array, fixed: Mask | None = None
+    ) -> "Freedom":
+        """Apply a schema's constraints and those of a call to people (encoded rows)."""
+        constraints = (*schema.constraints, *constraints)
+        for constraint in constraints:
+            constraint.check(schema)
+        tight = schema.model_copy(update={"features": tuple(_tightened(f, constraints) for f in schema.features)})
+        layout = layout.tightened(tight)
+        people = People.free(tight, layout.to_user(x))
+        for constraint in constraints:
+            constraint.narrow(people)
+        lower, upper = layout.box(x, fixed)
+        for i, block in enumerate(layout.features):
+            _narrow_box(block, people, i, x, lower, upper)
+        costs = [constraint.of(tight) for constraint in constraints if isinstance(constraint, Cost)]
+        hopeless, reasons = _hopeless(layout, constraints, x, lower, upper)
+        return cls(
+            layout,
+            tight,
+            constraints,
+            x,
+            people.own,
+            lower,
+            upper,
+            tuple(m if _needs_mask(b, m) else None for b, m in zip(layout.features, people.open, strict=True)),
+            reduce(np.multiply, costs, np.ones(len(tight.features))),
+            hopeless,
+            reasons,
+        )
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def rows(self, index: NDArray[np.intp]) -> "Freedom":
+        """Some of the people, who may come more than once."""
+        return replace(
+            self,
+            constraints=tuple(constraint.of_rows(index) for constraint in self.constraints),
+            x=self.x[index],
+            own=self.own[index],
+            lower=self.lower[index],
+            upper=self.upper[index],
+            open=tuple(None if mask is None else mask[index] for mask in self.open),
+            hopeless=self.hopeless[index],
+            reasons=tuple(self.reasons[i] for i in index),
+        )
+
+    @property
+    def sums(self) -> Sums:
+        """All weighted sums of the constraints."""
+        parts = [constraint.sums(self.schema) for constraint in self.constraints]
+        parts = [Sums.none(len(self.schema.features)), *parts]
+        return Sums(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("weights", "low", "high")))
+
+    def broken(self, U: Array) -> Mask:
+        """B x C: which constraints the people's plans (B x D) do not obey."""
+        plan = self.layout.to_user(U)
+        each = [constraint.broken(self.own, plan, self.schema) for constraint in self.constraints]
+        return np.stack(each, axis=1) if each else np.zeros((len(U), 0), dtype=np.bool_)
+
+    def permits(self, U: Array) -> Mask:
+        """Which plans (B x D) these people may become, as they stand."""
+        allowed = self.layout.is_allowed(U, self.x, self.lower, self.upper)
+        return np.asarray(allowed & ~self.broken(U).any(axis=1))
+
+
+def _tightened(feature: Feature, constraints: Sequence[Constraint]) -> Feature:
+    return reduce(lambda left, constraint: constraint.tightened(left), constraints, feature)
+
+
+def _narrow_box(block: Block, people: People, i: int, x: Array, lower: Array, upper: Array) -> None:
+    """Put what the constraints leave of one feature into the bounds of its columns."""
+    mask = people.open[i]
+    if isinstance(block, LevelBlock):
+        assert mask is not None
+        closed = np.zeros((len(x), block.width), dtype=np.bool_)
+        closed[:, : mask.shape[1]] = ~mask
+        upper[:, block.columns] = np.where(closed, 0.0, upper[:, block.columns])
+        return
+    low, high = people.low[:, i], people.high[:, i]
+    if mask is not None:
+        ranks = np.arange(mask.shape[1], dtype=np.float64)
+        low = np.fmax(low, np.where(mask, ranks, np.inf).min(axis=1))
+        high = np.fmin(high, np.where(mask, ranks, -np.inf).max(axis=1))
+    # who has no amount may stay without: what is said of amounts binds only those who have, or get, one
+    state = ~judged(people.schema.features[i], people.own[:, i], people.own[:, i])
+    at, own = block.start, x[:, block.start]
+    for bounds, limit, tighter, wider in ((lower, low, np.maximum, np.minimum), (upper, high, np.minimum, np.maximum)):
+        said = np.isfinite(limit)
+        unit = block.scaling.to_unit(np.where(said, limit, 0.0))
+        narrowed = np.where(said, tighter(bounds[:, at], unit), bounds[:, at])
+        bounds[:, at] = np.where(state, wider(narrowed, own), narrowed)
+
+
+def _needs_mask(block: Block, mask: Mask | None) -> bool:
+    """Whether the open ranks of a feature have gaps, which bounds cannot say."""
+    if mask is None or isinstance(block, LevelBlock):
+        return False
+    first, last = mask.argmax(axis=1), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)
+    return bool((mask.sum(axis=1) != np.where(mask.any(axis=1), last - first + 1, 0)).any())
+
+
+def _hopeless(
+    layout: Layout, constraints: Sequence[Constraint], x: Array, lower: Array, upper: Array
+) -> tuple[Mask, tuple[str, ...]]:
+    """Who has a feature that nothing is left of, and in words why."""
+    hopeless, reasons = np.zeros(len(x), dtype=np.bool_), [""] * len(x)
+    nearest = layout.snap(x, x, lower, upper)
+    for block in layout.features:
+        left = block.allowed(*(part[:, block.columns] for part in (nearest, x, lower, upper)))
+        said = [constraint.words() for constraint in constraints if block.name in constraint.about()]
+        for row in np.flatnonzero(~left & ~hopeless):
+            hopeless[row] = True
+            reasons[row] = f"no value of {block.name!r} is left: {' and '.join(said)}"
+    return hopeless, tuple(reasons)
