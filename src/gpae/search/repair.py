@@ -168,13 +168,15 @@ class _Numbers:
     """B x F: the square of what a unit of cost moves; 0 where nothing may move."""
     moved: Mask
     """B x F: what has changed already."""
+    span: Array
+    """F: the width of each number's range."""
     blocks: list[ValueBlock | None]
 
     @classmethod
     def of(cls, freedom: Freedom, U: Array, kept: Mask) -> "_Numbers":
         values = freedom.layout.to_user(U)
         least, most = values.copy(), values.copy()
-        ease = np.zeros_like(values)
+        ease, spans = np.zeros_like(values), np.zeros(values.shape[1])
         blocks: list[ValueBlock | None] = []
         for i, block in enumerate(freedom.layout.features):
             number = isinstance(block, ValueBlock) and block.kind in ("continuous", "integer")
@@ -187,9 +189,9 @@ class _Numbers:
             least[:, i] = np.maximum(ends[0], np.minimum(grid.minimum, freedom.own[:, i]))
             most[:, i] = np.minimum(ends[1], np.maximum(grid.maximum, freedom.own[:, i]))
             free = (most[:, i] > least[:, i]) & ~kept[:, i] & ~np.isnan(values[:, i])
-            span = max(grid.maximum - grid.minimum, 1e-300)
-            ease[:, i] = np.where(free, span**2 / freedom.weights[i], 0.0)
-        return cls(values, least, most, ease, changed(freedom.own, values), blocks)
+            spans[i] = max(grid.maximum - grid.minimum, 1e-300)
+            ease[:, i] = np.where(free, spans[i] ** 2 / freedom.weights[i], 0.0)
+        return cls(values, least, most, ease, changed(freedom.own, values), spans, blocks)
 
     def meet(self, weights: Array, low: float, high: float) -> None:
         """Bring one sum between its bounds: its numbers share in the way, then single ones make up the rest.
@@ -198,12 +200,11 @@ class _Numbers:
         """
         with np.errstate(invalid="ignore"):
             for ease in (np.where(self.moved, self.ease, 0.0), self.ease):
-                if not self._missing(weights, low, high).any():
-                    return
+                before = self.values.copy()
                 self._share(ease, weights, low, high)
-                self._round(ease, weights)
-                for i in np.argsort(-np.abs(weights) * np.sqrt(ease.max(axis=0)), kind="stable"):
-                    if weights[i] and ease[:, i].any():
+                self._round(before, weights)
+                for i in np.argsort(-np.abs(weights) * self.span, kind="stable"):
+                    if weights[i]:
                         self._settle(int(i), ease, weights, low, high)
 
     def _missing(self, weights: Array, low: float, high: float) -> Array:
@@ -227,11 +228,12 @@ class _Numbers:
             move = (lack / np.where(power > 0, power, np.inf))[:, None] * weights * ease
             self.values += np.where(room > 0, np.clip(move, -room, room), 0.0)
 
-    def _round(self, ease: Array, weights: Array) -> None:
+    def _round(self, before: Array, weights: Array) -> None:
+        """Put what was moved on whole steps."""
         for i in np.flatnonzero(weights):
             block = self.blocks[i]
             if block is not None and block.grid.step is not None:
-                moved = ease[:, i] > 0
+                moved = self.values[:, i] != before[:, i]
                 near = block.grid.nearest_between(self.values[:, i], self.least[:, i], self.most[:, i])
                 self.values[:, i] = np.where(moved & ~np.isnan(near), near, self.values[:, i])
 
