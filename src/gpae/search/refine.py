@@ -1,0 +1,193 @@
+"""Plans on the model itself: candidates are judged by it, and what a plan does not need is taken back.
+
+A search that guides (a surrogate's, or favourable people nearby) proposes; the model that decides disposes. It is only
+ever asked about whole batches of rows that a person could become, and every question is counted. From the best
+proposals on, features are given back one by one and several at once, and numbers are moved towards the person, as
+long as the model still says yes and the plan gets cheaper.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.search.repair import repaired
+from gpae.table.constraint import Array, Mask
+from gpae.table.freedom import Freedom
+from gpae.table.layout import Layout
+
+__all__ = ["Judge", "Refined", "Worth", "refine"]
+
+Worth = Callable[[NDArray[np.intp], Array], Array]
+"""(positions of the people, their plans) -> what each plan costs; less is better."""
+
+_CHEAPER = 1e-9
+_LINE = (0.2, 0.4, 0.6, 0.8)
+"""Shares of the way from the person to the plan that are tried for all features together,"""
+_ALONE = (0.0, 0.35, 0.7)
+"""and for each number alone."""
+_COORDINATE_ROUNDS = 4
+
+
+@dataclass(slots=True, eq=False)
+class Judge:
+    """The model that decides, asked in batches about plans of people with their own targets.
+
+    ``logits`` gives the favourable class's logit of rows; a plan is valid if it lies beyond ``margin`` on its target's
+    side.
+    """
+
+    logits: Callable[[Array], Array]
+    sign: Array
+    """P: 1 where the favourable class is wanted, -1 where the other."""
+    margin: Array
+    """P."""
+    calls: int = field(default=0)
+    rows: int = field(default=0)
+
+    def accepts(self, person: NDArray[np.intp], U: Array) -> Mask:
+        """Which plans the model decides as wanted."""
+        if not len(U):
+            return np.zeros(0, dtype=np.bool_)
+        self.calls += 1
+        self.rows += len(U)
+        return np.asarray(self.sign[person] * self.logits(U) > self.margin[person])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refined:
+    """The best plan of each of P people; ``valid`` says who has one."""
+
+    u: Array
+    cost: Array
+    valid: Mask
+
+
+def refine(
+    freedom: Freedom, judge: Judge, worth: Worth, person: NDArray[np.intp], candidates: Array, beam: int = 2
+) -> Refined:
+    """Judge candidates, one line each, of the people at ``person``; keep the cheapest of each person and trim them."""
+    plans = _Plans.accepted(freedom, judge, worth, person, candidates)
+    plans = plans.cheapest(beam)
+    plans = plans.without_what_is_not_needed()
+    plans = plans.towards_the_person()
+    for _ in range(_COORDINATE_ROUNDS):
+        plans, moved = plans.number_by_number()
+        if not moved:
+            break
+    plans = plans.without_what_is_not_needed()
+    return plans.best(len(freedom))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plans:
+    """Plans that the model accepts, several a person allowed, and what it takes to improve on them."""
+
+    freedom: Freedom
+    judge: Judge
+    worth: Worth
+    person: NDArray[np.intp]
+    u: Array
+    cost: Array
+
+    @classmethod
+    def accepted(
+        cls, freedom: Freedom, judge: Judge, worth: Worth, person: NDArray[np.intp], candidates: Array
+    ) -> "_Plans":
+        """Those of the candidates that are allowed, or can be made so, and that the model accepts."""
+        u, allowed = repaired(freedom.rows(person), candidates)
+        person, u = person[allowed], u[allowed]
+        good = judge.accepts(person, u)
+        return cls(freedom, judge, worth, person[good], u[good], worth(person[good], u[good]))
+
+    def cheapest(self, n: int) -> "_Plans":
+        """The n cheapest of each person."""
+        order = np.lexsort((self.cost, self.person))
+        person = self.person[order]
+        place = np.arange(len(order)) - np.searchsorted(person, person)
+        kept = order[place < n]
+        return replace(self, person=self.person[kept], u=self.u[kept], cost=self.cost[kept])
+
+    def best(self, n_people: int) -> Refined:
+        """The cheapest of each person, NaN for who has none."""
+        first = self.cheapest(1)
+        u, cost = np.full((n_people, self.freedom.x.shape[1]), np.nan), np.full(n_people, np.inf)
+        u[first.person], cost[first.person] = first.u, first.cost
+        return Refined(u, cost, np.isfinite(cost))
+
+    def without_what_is_not_needed(self) -> "_Plans":
+        """Give features back: each alone first, then as many as can be given back together, the dearest first."""
+        changed = self._changed()
+        n_features = len(self.freedom.layout.features)
+        plan, feature = np.nonzero(changed)
+        alone = np.zeros((len(changed), n_features))
+        trials = self._given_back(plan, np.arange(n_features) == feature[:, None])
+        cost, good = self._judged(plan, *trials)
+        alone[plan, feature] = np.where(good, self.cost[plan] - cost, 0.0)
+        order = np.argsort(-alone, axis=1, kind="stable")
+        most = int((alone > 0).sum(axis=1).max(initial=0))
+        plans, sets = [], []
+        for n in range(1, most + 1):
+            enough = np.flatnonzero((alone > 0).sum(axis=1) >= n)
+            together = np.zeros((len(enough), n_features), dtype=np.bool_)
+            np.put_along_axis(together, order[enough, :n], True, axis=1)
+            plans.append(enough)
+            sets.append(together)
+        if not plans:
+            return self
+        index = np.concatenate(plans)
+        return self._improved(index, *self._given_back(index, np.concatenate(sets)))[0]
+
+    def towards_the_person(self) -> "_Plans":
+        """Move all numbers together towards the person."""
+        numbers = ~self.freedom.layout.discrete
+        index = np.repeat(np.arange(len(self.u)), len(_LINE))
+        share = np.tile(_LINE, len(self.u))[:, None]
+        x, u = self.freedom.x[self.person[index]], self.u[index]
+        return self._improved(index, np.where(numbers, x + share * (u - x), u), None)[0]
+
+    def number_by_number(self) -> "tuple[_Plans, bool]":
+        """Move one number of each plan towards the person; say whether any plan got cheaper."""
+        layout = self.freedom.layout
+        numeric = np.array([block.kind in ("continuous", "integer", "ordinal") for block in layout.features])
+        plan, feature = np.nonzero(self._changed() & numeric)
+        plan, feature = np.repeat(plan, len(_ALONE)), np.repeat(feature, len(_ALONE))
+        share = np.tile(_ALONE, len(plan) // len(_ALONE))
+        moved = np.arange(len(layout.features)) == feature[:, None]
+        columns = _columns(layout, moved)
+        x, u = self.freedom.x[self.person[plan]], self.u[plan]
+        return self._improved(plan, np.where(columns, x + share[:, None] * (u - x), u), moved)
+
+    def _changed(self) -> Mask:
+        return self.freedom.layout.changed(self.u, self.freedom.x[self.person])
+
+    def _given_back(self, plan: NDArray[np.intp], which: Mask) -> tuple[Array, Mask]:
+        """The plans with some features (n x F) as the person has them, and those features, which are to stay so."""
+        x = self.freedom.x[self.person[plan]]
+        return np.where(_columns(self.freedom.layout, which), x, self.u[plan]), which
+
+    def _judged(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> tuple[Array, Mask]:
+        """What trials cost, and which are allowed, cheaper than their plan and accepted; ``trials`` is made so."""
+        person = self.person[plan]
+        trials[:], allowed = repaired(self.freedom.rows(person), trials, kept)
+        cost = np.full(len(plan), np.inf)
+        cost[allowed] = self.worth(person[allowed], trials[allowed])
+        good = cost < self.cost[plan] - _CHEAPER
+        good[good] = self.judge.accepts(person[good], trials[good])
+        return cost, good
+
+    def _improved(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> "tuple[_Plans, bool]":
+        """Each plan replaced by its cheapest good trial, if it has one."""
+        cost, good = self._judged(plan, trials, kept)
+        at = np.flatnonzero(good)
+        order = at[np.lexsort((cost[at], plan[at]))]
+        first = order[np.unique(plan[order], return_index=True)[1]]
+        u, new = self.u.copy(), self.cost.copy()
+        u[plan[first]], new[plan[first]] = trials[first], cost[first]
+        return replace(self, u=u, cost=new), bool(len(first))
+
+
+def _columns(layout: Layout, features: Mask) -> Mask:
+    """The encoded columns (n x D) of features (n x F)."""
+    return np.repeat(features, [block.width for block in layout.features], axis=1)
