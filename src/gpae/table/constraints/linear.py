@@ -105,7 +105,8 @@ class Linear(Constraint):
     def _weights(self, schema: "Schema") -> Array:
         return np.array([self.terms.get(name, 0.0) for name in schema.names])
 
-    def _ends(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest value of the sum; infinite where there is none."""
         if self.equal is not None:
             return self.equal, self.equal
         low = -np.inf if self.at_least is None else self.at_least
@@ -113,7 +114,7 @@ class Linear(Constraint):
 
     def sums(self, schema: "Schema") -> Sums:
         """One sum."""
-        low, high = self._ends()
+        low, high = self.ends()
         return Sums(self._weights(schema)[None], np.array([low]), np.array([high]))
 
     def broken(self, own: Array, plan: Array, schema: "Schema") -> Mask:
@@ -125,7 +126,7 @@ class Linear(Constraint):
             applies &= judged(schema.features[i], own[:, i], plan[:, i])
         values = np.where(applies[:, None], plan[:, at], 0.0)
         total = values @ weights
-        low, high = self._ends()
+        low, high = self.ends()
         slack = _SLACK * np.maximum(1.0, np.abs(values * weights).sum(axis=1))
         return np.asarray(applies & ((total < low - slack) | (total > high + slack)))
 

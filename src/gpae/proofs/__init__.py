@@ -1,0 +1,1 @@
+"""Proofs that there is no way: what no search can give."""
