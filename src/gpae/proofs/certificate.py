@@ -1,0 +1,40 @@
+"""A proof that no allowed row is favourable, with the figures that it rests on."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["Certificate", "Ground"]
+
+Ground: TypeAlias = Literal[
+    "nothing may change", "no value left", "every row", "linear program", "tree program", "bounds"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Why a person has no plan.
+
+    Parameters
+    ----------
+    ground
+        What the proof is: nothing may change; a feature has no value left; every row that the person may become was
+        asked about; the largest score of a linear model or of trees over all of them; bounds on boxes that cover them.
+    best
+        The largest logit of the favourable class that any allowed row can have: it is not above ``needed``.
+    needed
+        The logit beyond which a row is favourable.
+    looked_at
+        Rows asked about, or boxes bounded; 0 for a program.
+    details
+        What it takes to check it again, as plain values.
+    """
+
+    ground: Ground
+    best: float
+    needed: float = 0.0
+    looked_at: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The certificate as plain JSON values."""
+        return asdict(self)

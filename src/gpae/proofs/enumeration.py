@@ -1,0 +1,86 @@
+"""Proof by asking: if all that may change is discrete, every row that a person may become is judged."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from gpae.proofs.certificate import Certificate
+from gpae.table.constraint import Array
+from gpae.table.freedom import Freedom
+from gpae.table.layout import Block
+from gpae.table.value_block import ValueBlock
+
+__all__ = ["all_rows", "by_every_row"]
+
+_CHUNK = 20_000
+
+
+def by_every_row(
+    freedom: Freedom, logits: Callable[[Freedom, Array], Array], needed: float, most: int = 100_000
+) -> tuple[Certificate | None, Array | None]:
+    """Ask about every allowed row of the one person; return a proof, or a favourable row, or neither.
+
+    Neither: something continuous may change, or there are more than ``most`` rows. ``logits`` is given as many copies of
+    the person as rows.
+    """
+    settings = _settings(freedom, most)
+    if settings is None:
+        return None, None
+    best, looked_at = -np.inf, 0
+    for U in all_rows(freedom, settings):
+        many = freedom.rows(np.zeros(len(U), dtype=np.intp))
+        U = U[many.permits(U)]
+        if not len(U):
+            continue
+        said = logits(freedom.rows(np.zeros(len(U), dtype=np.intp)), U)
+        looked_at += len(U)
+        best = max(best, float(said.max()))
+        if best > needed:
+            return None, U[[said.argmax()]]
+    return Certificate("every row", best, needed, looked_at), None
+
+
+def _settings(freedom: Freedom, most: int) -> list[Array] | None:
+    """Each feature's settings (m x w); None if one has endlessly many, or all together have more rows than allowed."""
+    settings, rows = [], 1
+    for block in freedom.layout.features:
+        x, lower, upper = (part[:, block.columns] for part in (freedom.x, freedom.lower, freedom.upper))
+        if (lower == upper).all():
+            settings.append(lower)
+            continue
+        values = _values(block, x, lower, upper, most)
+        if values is None:
+            return None
+        settings.append(values)
+        rows *= len(values)
+        if rows > most:
+            return None
+    return settings
+
+
+def _values(block: Block, x: Array, lower: Array, upper: Array, most: int) -> Array | None:
+    """All allowed settings of one feature."""
+    if not isinstance(block, ValueBlock):
+        every = np.eye(block.width)
+    else:
+        grid = block.grid
+        if grid.step is None:
+            return None
+        low, high = (float(block.scaling.to_user(bound[0, 0])) for bound in (lower, upper))
+        if (high - low) / grid.step > most:
+            return None
+        first = np.floor((low - grid.minimum) / grid.step)
+        numbers = grid.at(first + np.arange(round((high - low) / grid.step) + 3))
+        every = np.concatenate([block.encode(np.array([*numbers, *grid.codes])), x])
+    n = len(every)
+    good = block.allowed(every, *(np.repeat(part, n, axis=0) for part in (x, lower, upper)))
+    return np.unique(every[good], axis=0)
+
+
+def all_rows(freedom: Freedom, settings: list[Array]) -> Iterator[Array]:
+    """Every combination of the features' settings, chunk by chunk."""
+    sizes = [len(values) for values in settings]
+    total = int(np.prod(sizes)) if all(sizes) else 0
+    for start in range(0, total, _CHUNK):
+        index = np.unravel_index(np.arange(start, min(start + _CHUNK, total)), sizes)
+        yield np.concatenate([values[at] for values, at in zip(settings, index, strict=True)], axis=1)
