@@ -20,8 +20,8 @@ def by_every_row(
 ) -> tuple[Certificate | None, Array | None]:
     """Ask about every allowed row of the one person; return a proof, or a favourable row, or neither.
 
-    Neither: something continuous may change, or there are more than ``most`` rows. ``logits`` is given as many copies of
-    the person as rows.
+    Neither: something continuous may change, or there are more than ``most`` rows. ``logits`` is given as many copies
+    of the person as rows.
     """
     settings = _settings(freedom, most)
     if settings is None:

@@ -34,11 +34,11 @@ _COORDINATE_ROUNDS = 4
 class Judge:
     """The model that decides, asked in batches about plans of people with their own targets.
 
-    ``logits`` gives the favourable class's logit of rows; a plan is valid if it lies beyond ``margin`` on its target's
-    side.
+    ``logits`` gives the favourable class's logit of plans (whose, rows); a plan is valid if it lies beyond ``margin`` on
+    its target's side.
     """
 
-    logits: Callable[[Array], Array]
+    logits: Callable[[NDArray[np.intp], Array], Array]
     sign: Array
     """P: 1 where the favourable class is wanted, -1 where the other."""
     margin: Array
@@ -52,7 +52,7 @@ class Judge:
             return np.zeros(0, dtype=np.bool_)
         self.calls += 1
         self.rows += len(U)
-        return np.asarray(self.sign[person] * self.logits(U) > self.margin[person])
+        return np.asarray(self.sign[person] * self.logits(person, U) > self.margin[person])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

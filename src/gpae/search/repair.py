@@ -114,13 +114,13 @@ def _taken_back(freedom: Freedom, U: Array, which: Mask) -> Array:
 
 def _followed(freedom: Freedom, U: Array, implication: Implies) -> Array:
     """Let the second feature follow by the least that is asked; where it cannot, take the first one's change back."""
-    schema, layout = freedom.schema, freedom.layout
-    lacking = implication.broken(freedom.own, layout.to_user(U), schema)
+    schema = freedom.schema
+    lacking = implication.broken(freedom.own, freedom.values(U), schema)
     if not lacking.any():
         return U
     for candidate in _least_moves(freedom, U, implication):
         trial = snapped(freedom, candidate)
-        helps = lacking & ~implication.broken(freedom.own, layout.to_user(trial), schema)
+        helps = lacking & ~implication.broken(freedom.own, freedom.values(trial), schema)
         U = np.where(helps[:, None], trial, U)
         lacking = lacking & ~helps
     first = np.zeros(freedom.own.shape, dtype=np.bool_)
@@ -174,7 +174,7 @@ class _Numbers:
 
     @classmethod
     def of(cls, freedom: Freedom, U: Array, kept: Mask) -> "_Numbers":
-        values = freedom.layout.to_user(U)
+        values = freedom.values(U)
         least, most = values.copy(), values.copy()
         ease, spans = np.zeros_like(values), np.zeros(values.shape[1])
         blocks: list[ValueBlock | None] = []
@@ -255,7 +255,7 @@ class _Numbers:
 
     def encoded(self, freedom: Freedom, U: Array) -> Array:
         """The plans with these values; features that did not move keep every bit."""
-        moved = changed(freedom.layout.to_user(U), self.values)
+        moved = changed(freedom.values(U), self.values)
         fresh = freedom.layout.encode(self.values)
         columns = [np.repeat(moved[:, [i]], b.width, axis=1) for i, b in enumerate(freedom.layout.features)]
         return np.where(np.concatenate(columns, axis=1), fresh, U)

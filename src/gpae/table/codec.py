@@ -31,6 +31,8 @@ class Encoded:
     ----------
     rows
         B x D; NaN throughout where ``bad``.
+    values
+        B x F: what was read, bit for bit; ranks for levels, NaN where missing.
     bad
         B.
     reasons
@@ -38,6 +40,7 @@ class Encoded:
     """
 
     rows: Array
+    values: Array
     bad: Mask
     reasons: list[str]
 
@@ -146,7 +149,7 @@ class Codec:
         # An infinity would raise warnings in the scalings; a bad row is NaN in any case.
         rows = self.layout.encode(np.where(bad[:, None], np.nan, values))
         rows[bad] = np.nan
-        return Encoded(rows, bad, texts)
+        return Encoded(rows, values, bad, texts)
 
     def _far_out(self, values: Array) -> Iterator[tuple[int, str]]:
         """Yield the rows with a number so far outside the training range that no distance to it makes sense."""

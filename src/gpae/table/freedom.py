@@ -55,15 +55,26 @@ class Freedom:
 
     @classmethod
     def of(
-        cls, layout: Layout, schema: Schema, constraints: Sequence[Constraint], x: Array, fixed: Mask | None = None
+        cls,
+        layout: Layout,
+        schema: Schema,
+        constraints: Sequence[Constraint],
+        x: Array,
+        *,
+        own: Array | None = None,
+        fixed: Mask | None = None,
     ) -> "Freedom":
-        """Apply a schema's constraints and those of a call to people (encoded rows)."""
+        """Apply a schema's constraints and those of a call to people.
+
+        ``x`` are their encoded rows; ``own`` their values as they were read, None: as the rows decode. Features that
+        are ``fixed`` (F or B x F) are kept, beside those that the schema fixes.
+        """
         constraints = (*schema.constraints, *constraints)
         for constraint in constraints:
             constraint.check(schema)
         tight = schema.model_copy(update={"features": tuple(_tightened(f, constraints) for f in schema.features)})
         layout = layout.tightened(tight)
-        people = People.free(tight, layout.to_user(x))
+        people = People.free(tight, layout.to_user(x) if own is None else own)
         for constraint in constraints:
             constraint.narrow(people)
         lower, upper = layout.box(x, fixed)
@@ -109,9 +120,17 @@ class Freedom:
         parts = [Sums.none(len(self.schema.features)), *parts]
         return Sums(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("weights", "low", "high")))
 
+    def values(self, U: Array, person: NDArray[np.intp] | None = None) -> Array:
+        """n x F: plans (n x D) in the user's units; what does not change is as it was read, bit for bit.
+
+        ``person`` says whose plan each is; None: one of each, in order.
+        """
+        x, own = (self.x, self.own) if person is None else (self.x[person], self.own[person])
+        return np.where(self.layout.changed(U, x), self.layout.to_user(U), own)
+
     def broken(self, U: Array) -> Mask:
         """B x C: which constraints the people's plans (B x D) do not obey."""
-        plan = self.layout.to_user(U)
+        plan = self.values(U)
         each = [constraint.broken(self.own, plan, self.schema) for constraint in self.constraints]
         return np.stack(each, axis=1) if each else np.zeros((len(U), 0), dtype=np.bool_)
 
