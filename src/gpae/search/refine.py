@@ -34,7 +34,7 @@ _COORDINATE_ROUNDS = 4
 class Judge:
     """The model that decides, asked in batches about plans of people with their own targets.
 
-    ``logits`` gives the favourable class's logit of plans (whose, rows); a plan is valid if it lies beyond ``margin`` on
+    ``logits`` gives the favourable logit of plans (whose, rows); a plan is valid if it lies beyond ``margin`` on
     its target's side.
     """
 
