@@ -17,10 +17,13 @@ from gpae.table.constraint import Array, Mask
 from gpae.table.freedom import Freedom
 from gpae.table.layout import Layout
 
-__all__ = ["Judge", "Refined", "Worth", "refine"]
+__all__ = ["Judge", "Logits", "Refined", "Worth", "refine"]
 
 Worth = Callable[[NDArray[np.intp], Array], Array]
 """(positions of the people, their plans) -> what each plan costs; less is better."""
+
+Logits = Callable[[Freedom, NDArray[np.intp], Array], Array]
+"""(people, whose plan each is, the plans) -> the logit of the favourable class."""
 
 _CHEAPER = 1e-9
 _LINE = (0.2, 0.4, 0.6, 0.8)
@@ -34,11 +37,10 @@ _COORDINATE_ROUNDS = 4
 class Judge:
     """The model that decides, asked in batches about plans of people with their own targets.
 
-    ``logits`` gives the favourable logit of plans (whose, rows); a plan is valid if it lies beyond ``margin`` on
-    its target's side.
+    A plan is valid if its logit lies beyond ``margin`` on its target's side.
     """
 
-    logits: Callable[[NDArray[np.intp], Array], Array]
+    logits: Logits
     sign: Array
     """P: 1 where the favourable class is wanted, -1 where the other."""
     margin: Array
@@ -46,13 +48,17 @@ class Judge:
     calls: int = field(default=0)
     rows: int = field(default=0)
 
-    def accepts(self, person: NDArray[np.intp], U: Array) -> Mask:
+    def of(self, people: NDArray[np.intp]) -> "Judge":
+        """The same model for some of the people; what it is asked is counted apart."""
+        return Judge(self.logits, self.sign[people], self.margin[people])
+
+    def accepts(self, freedom: Freedom, person: NDArray[np.intp], U: Array) -> Mask:
         """Which plans the model decides as wanted."""
         if not len(U):
             return np.zeros(0, dtype=np.bool_)
         self.calls += 1
         self.rows += len(U)
-        return np.asarray(self.sign[person] * self.logits(person, U) > self.margin[person])
+        return np.asarray(self.sign[person] * self.logits(freedom, person, U) > self.margin[person])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +104,7 @@ class _Plans:
         """Those of the candidates that are allowed, or can be made so, and that the model accepts."""
         u, allowed = repaired(freedom.rows(person), candidates)
         person, u = person[allowed], u[allowed]
-        good = judge.accepts(person, u)
+        good = judge.accepts(freedom, person, u)
         return cls(freedom, judge, worth, person[good], u[good], worth(person[good], u[good]))
 
     def cheapest(self, n: int) -> "_Plans":
@@ -174,7 +180,7 @@ class _Plans:
         cost = np.full(len(plan), np.inf)
         cost[allowed] = self.worth(person[allowed], trials[allowed])
         good = cost < self.cost[plan] - _CHEAPER
-        good[good] = self.judge.accepts(person[good], trials[good])
+        good[good] = self.judge.accepts(self.freedom, person[good], trials[good])
         return cost, good
 
     def _improved(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> "tuple[_Plans, bool]":

@@ -113,6 +113,14 @@ class Freedom:
             reasons=tuple(self.reasons[i] for i in index),
         )
 
+    def locked(self, features: Mask) -> "Freedom":
+        """The same people with some of their features (B x F) kept; who has no allowed value there stays free."""
+        parts = (self.x, self.x, self.lower, self.upper)
+        fits = np.stack([b.allowed(*(part[:, b.columns] for part in parts)) for b in self.layout.features], axis=1)
+        columns = np.repeat(features & fits, [block.width for block in self.layout.features], axis=1)
+        lower, upper = (np.where(columns, self.x, bound) for bound in (self.lower, self.upper))
+        return replace(self, lower=lower, upper=upper)
+
     @property
     def sums(self) -> Sums:
         """All weighted sums of the constraints."""
