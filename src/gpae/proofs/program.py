@@ -158,7 +158,8 @@ class AllowedRows:
         # on a grid the own value is no amount to change to
         gap = 1e-3 * (block.grid.step or 0.0)
         if np.isnan(own):
-            self._amount(block, low, high, np.nan, parts)
+            if lower[0, -1] == 0.0:  # the flag of a missing value may fall
+                self._amount(block, low, high, np.nan, parts)
         else:
             self._amount(block, low, min(high, own - gap), -1.0, parts)
             self._amount(block, max(low, own + gap), high, 1.0, parts)

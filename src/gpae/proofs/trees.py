@@ -1,0 +1,225 @@
+"""Proof for trees: the largest sum of leaves that any allowed row can reach, by bounds and then by a program."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.proofs.certificate import Certificate
+from gpae.proofs.forest import Forest, Tree
+from gpae.proofs.program import CONSTANT, AllowedRows, Sum
+from gpae.table.constraint import Array, is_number
+from gpae.table.freedom import Freedom
+from gpae.table.schema import Schema
+
+__all__ = ["ForestOfFeatures", "by_trees"]
+
+_STRAIGHT = 1e-6
+"""Relative to its range: how straight the way from a number to a column of the model must be."""
+_BLUR = 1e-6
+"""Of a number's range: so near a threshold, rounding in the model may send a value either way."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ForestOfFeatures:
+    """A forest, and how the columns that it splits on come from the features of a table.
+
+    A column comes from one feature: from a number by a straight line, or from a level by a value for each.
+    """
+
+    forest: Forest
+    feature: NDArray[np.intp]
+    """Of each column."""
+    slope: Array
+    offset: Array
+    levels: tuple[Array | None, ...]
+    """For a column that comes from levels, its value for each level, the missing one last; None for others."""
+    absent: Array
+    """For a column that comes from a number, its value where that is missing; NaN where it stays missing."""
+
+    @classmethod
+    def probed(
+        cls, forest: Forest, columns: Callable[[Array], Array], schema: Schema, rows: Array
+    ) -> "ForestOfFeatures | None":
+        """Find out by single changes; None if a column mixes features, or is no straight line of its number.
+
+        To be used where the way to the columns is known to be of that kind (scaling, one-hot codes): the check here is
+        on ``rows`` only.
+        """
+        base = np.array([_middle(rows[:, i]) for i in range(rows.shape[1])])
+        start = columns(base[None])[0]
+        n = len(start)
+        feature, slope, offset = np.full(n, -1, dtype=np.intp), np.zeros(n), start.astype(np.float64)
+        levels: list[Array | None] = [None] * n
+        absent = np.full(n, np.nan)
+        for i, one in enumerate(schema.features):
+            number = is_number(one)
+            tried = [one.minimum, one.maximum] if number else list(range(len(one.levels)))  # type: ignore[union-attr]
+            asked = np.repeat(base[None], len(tried) + 1, axis=0)
+            asked[:-1, i] = tried
+            asked[-1, i] = np.nan if one.missing else base[i]
+            said = columns(asked).astype(np.float64)
+            differs = (said != start) & ~(np.isnan(said) & np.isnan(start))
+            mine = np.flatnonzero(differs.any(axis=0))
+            if (feature[mine] >= 0).any():
+                return None
+            feature[mine] = i
+            for c in mine:
+                absent[c] = said[-1, c]
+                if number:
+                    width = float(tried[1] - tried[0])
+                    slope[c] = (said[1, c] - said[0, c]) / width if width else 0.0
+                    offset[c] = said[0, c] - slope[c] * float(tried[0])
+                else:
+                    levels[c] = said[:, c]
+        found = cls(forest, feature, slope, offset, tuple(levels), absent)
+        straight = np.nan_to_num(np.abs(found.columns(rows) - columns(rows)))
+        size = 1.0 + np.nan_to_num(np.abs(columns(rows))).max()
+        return found if straight.max() <= _STRAIGHT * size else None
+
+    def columns(self, values: Array) -> Array:
+        """The columns of rows in the user's units."""
+        out = np.repeat(self.offset[None], len(values), axis=0)
+        for c, i in enumerate(self.feature):
+            if i < 0:
+                continue
+            v, parts = values[:, i], self.levels[c]
+            missing = np.isnan(v)
+            if parts is None:
+                line = self.offset[c] + self.slope[c] * np.where(missing, 0.0, v)
+                out[:, c] = np.where(missing, self.absent[c], line)
+            else:
+                out[:, c] = parts[np.where(missing, len(parts) - 1, v).astype(np.intp)]
+        return out
+
+
+def by_trees(freedom: Freedom, trees: ForestOfFeatures, seconds: float) -> tuple[Certificate | None, Array | None]:
+    """Return a proof that the one person has no plan, or the best allowed row that was found, or neither."""
+    rows = AllowedRows.of(freedom)
+    program = _TreeProgram(rows, trees)
+    needed = trees.forest.needed
+    slack = trees.forest.error
+    goal = program.goal()
+    if program.easy_bound + slack <= needed:
+        return Certificate("tree program", program.easy_bound + slack, needed, details={"bound": "tree by tree"}), None
+    outcome = rows.program.largest(goal, seconds)
+    if outcome.bound + slack <= needed:
+        return Certificate("tree program", outcome.bound + slack, needed), None
+    return None, None if outcome.variables is None else rows.plan(outcome)
+
+
+@dataclass(slots=True, eq=False)
+class _TreeProgram:
+    """Adds to the program of a person's allowed rows which leaf each tree ends in."""
+
+    rows: AllowedRows
+    trees: ForestOfFeatures
+    above: dict[tuple[int, float], int] = field(default_factory=dict)
+    """The variable that is 1 where a number lies above a threshold in the user's units."""
+    easy_bound: float = 0.0
+    """What the trees reach if each could end in its best leaf that is open to the person."""
+
+    def goal(self) -> Sum:
+        """The sum of all trees' leaves."""
+        goal: Sum = {CONSTANT: self.trees.forest.base}
+        self.easy_bound = self.trees.forest.base
+        for tree in self.trees.forest.trees:
+            leaves = self._leaves(tree, 0)
+            self.easy_bound += max(value for _, value in leaves)
+            if len(leaves) == 1:
+                goal[CONSTANT] += leaves[0][1]
+                continue
+            self.rows.program.between(1.0, {variable: 1.0 for variable, _ in leaves}, 1.0)
+            goal |= dict(leaves)
+        return goal
+
+    def _leaves(self, tree: Tree, node: int) -> list[tuple[int, float]]:
+        """The leaves below a node that the person may reach, each with a variable that is 1 if it is reached."""
+        if tree.column[node] < 0:
+            return [(self.rows.program.variable(0.0, 1.0), float(tree.value[node]))]
+        ways = self._ways(tree, node)
+        if isinstance(ways, bool):
+            return self._leaves(tree, int(tree.left[node] if ways else tree.right[node]))
+        left, right = (self._leaves(tree, int(side[node])) for side in (tree.left, tree.right))
+        program = self.rows.program
+        # leaves on the left need a row that goes left, those on the right one that does not
+        program.between(-np.inf, _minus({variable: 1.0 for variable, _ in left}, ways), 0.0)
+        program.between(-np.inf, _minus({variable: 1.0 for variable, _ in right}, _minus({CONSTANT: 1.0}, ways)), 0.0)
+        return left + right
+
+    def _ways(self, tree: Tree, node: int) -> "Sum | bool":
+        """A sum that is 1 where a row goes left; True or False where every allowed row goes the same way."""
+        c = int(tree.column[node])
+        i, parts = int(self.trees.feature[c]), self.trees.levels[c]
+        if i < 0:
+            return bool(tree.goes_left(node, self.trees.offset[[c]])[0])
+        if parts is not None:
+            return self._by_level(tree, node, i, parts)
+        return self._by_number(tree, node, i, c)
+
+    def _by_level(self, tree: Tree, node: int, i: int, parts: Array) -> "Sum | bool":
+        left = tree.goes_left(node, parts)
+        to_left = {variable: 1.0 for level, variable in self.rows.level[i].items() if left[level]}
+        if len(to_left) in (0, len(self.rows.level[i])):
+            return len(to_left) > 0
+        return to_left
+
+    def _by_number(self, tree: Tree, node: int, i: int, c: int) -> "Sum | bool":
+        slope, offset = self.trees.slope[c], self.trees.offset[c]
+        own = float(self.rows.freedom.own[0, i])
+        if np.isnan(own):
+            return self._from_missing(tree, node, i, c)
+        cut = (float(tree.threshold[node]) - offset) / slope if slope else np.nan
+        if np.isnan(cut):
+            return bool(tree.goes_left(node, np.array([offset]))[0])
+        low, high = self._reach(i)
+        blur = self._blur(i)
+        if high < cut - blur:
+            return bool(slope > 0)
+        if low > cut + blur:
+            return bool(slope < 0)
+        above = self._above(i, cut, blur)
+        return {CONSTANT: 1.0, above: -1.0} if slope > 0 else {above: 1.0}
+
+    def _from_missing(self, tree: Tree, node: int, i: int, c: int) -> "Sum | bool":
+        """Who has no value may stay without, or be given one; both ways stay open then."""
+        stays_left = bool(tree.goes_left(node, self.trees.absent[[c]])[0])
+        if len(self.rows.parts[i]) == 1 and self.rows.stays[i]:
+            return stays_left
+        return {self.rows.program.binary(): 1.0}
+
+    def _reach(self, i: int) -> tuple[float, float]:
+        """The least and the largest value of a number over its parts."""
+        program, ends = self.rows.program, []
+        for part in self.rows.parts[i]:
+            low = sum(w * (1.0 if v == part.taken else program.lower[v]) for v, w in part.value.items())
+            high = sum(w * (1.0 if v == part.taken else program.upper[v]) for v, w in part.value.items())
+            ends.append((low, high))
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    def _blur(self, i: int) -> float:
+        low, high = self._reach(i)
+        size = max(abs(low), abs(high), high - low)
+        return _BLUR * max(size, 1e-12)
+
+    def _above(self, i: int, cut: float, blur: float) -> int:
+        """The variable for a number above a threshold: free within the blur, decided outside of it."""
+        if (i, cut) not in self.above:
+            program, value = self.rows.program, self.rows.value[i]
+            low, high = self._reach(i)
+            above = program.binary()
+            # value <= cut + blur + (high - cut) above, and value >= cut - blur - (cut - low) (1 - above)
+            program.between(-np.inf, _minus(value, {above: max(high - cut, 0.0)}), cut + blur)
+            program.between(cut - blur - max(cut - low, 0.0), _minus(value, {above: max(cut - low, 0.0)}), np.inf)
+            self.above[i, cut] = above
+        return self.above[i, cut]
+
+
+def _minus(one: Sum, other: Sum) -> Sum:
+    return {v: one.get(v, 0.0) - other.get(v, 0.0) for v in {**one, **other}}
+
+
+def _middle(values: Array) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.quantile(known, 0.5, method="lower")) if len(known) else np.nan

@@ -1,0 +1,137 @@
+"""Proofs against brute force: there is one exactly where no allowed row is favourable."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from tests.proofs.small_table import EVERY, RULES, SCHEMA, allowed, asked
+
+from gpae.proofs.affine import Affine, by_linear_program
+from gpae.proofs.enumeration import by_every_row
+from gpae.proofs.forest import Forest
+from gpae.proofs.trees import ForestOfFeatures, by_trees
+
+CASES = st.tuples(
+    st.lists(st.sampled_from(RULES), unique_by=str, max_size=4),
+    st.integers(0, len(EVERY) - 1),
+)
+
+
+def columns(values: np.ndarray) -> np.ndarray:
+    """As a pipeline would make them: numbers scaled or filled in, levels as ranks or one-hot."""
+    income = np.where(np.isnan(values[:, 2]), 2.5, values[:, 2])
+    job = [(values[:, 4] == level).astype(float) for level in (0, 1)]
+    return np.column_stack(
+        [(values[:, 0] - 22) / 1.5, -values[:, 1], income, values[:, 3], *job, np.isnan(values[:, 4])]
+    )
+
+
+def labels(seed: int, share: float = 0.9) -> np.ndarray:
+    """Few are favourable, so that many people have no way."""
+    rng = np.random.default_rng(seed)
+    score = columns(EVERY) @ rng.normal(size=7) + rng.normal(size=len(EVERY))
+    return (score > np.quantile(score, share)).astype(int)
+
+
+def favourable(score: Callable[[np.ndarray], np.ndarray], rules: list[Any], person: int) -> bool:
+    free, layout = asked(rules, EVERY[person])
+    every = allowed(free, layout)
+    return bool(len(every)) and bool((score(every) > 0).any())
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=CASES)
+def test_asking_about_every_row_proves_or_finds(case: tuple[list[Any], int]) -> None:
+    rules, person = case
+    model = LogisticRegression(C=3.0).fit(columns(EVERY), labels(0))
+
+    def logits(values: np.ndarray) -> np.ndarray:
+        return np.asarray(model.decision_function(columns(values)))
+
+    free, _ = asked(rules, EVERY[person])
+    certificate, row = by_every_row(free, lambda people, U: logits(people.values(U)), 0.0)
+    if favourable(logits, rules, person):
+        assert certificate is None
+        assert row is not None
+        assert free.permits(row)[0]
+        assert logits(free.values(row))[0] > 0
+    else:
+        assert certificate is not None
+        assert certificate.best <= 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=CASES)
+def test_a_linear_program_proves_or_finds(case: tuple[list[Any], int]) -> None:
+    rules, person = case
+    model = LogisticRegression(C=3.0).fit(columns(EVERY), labels(1))
+
+    def logits(values: np.ndarray) -> np.ndarray:
+        return np.asarray(model.decision_function(columns(values)))
+
+    affine = Affine.probed(logits, SCHEMA, EVERY[::7])
+    assert affine is not None
+    np.testing.assert_allclose(affine.of(EVERY), logits(EVERY), atol=1e-9)
+    free, _ = asked(rules, EVERY[person])
+    certificate, row = by_linear_program(free, affine, 0.0, seconds=10.0)
+    if favourable(logits, rules, person):
+        assert certificate is None
+        assert row is not None
+        assert free.permits(row)[0]
+        assert logits(free.values(row))[0] > 0
+    else:
+        assert certificate is not None
+
+
+MODELS: dict[str, Any] = {
+    "tree": DecisionTreeClassifier(max_depth=6, random_state=0),
+    "forest": RandomForestClassifier(15, max_depth=6, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=20, random_state=0),
+    "histograms": HistGradientBoostingClassifier(max_iter=20, random_state=0),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def trees(request: pytest.FixtureRequest) -> tuple[Any, ForestOfFeatures]:
+    model = MODELS[request.param].fit(columns(EVERY), labels(2))
+    forest = Forest.of(model, columns(EVERY), 1)
+    assert forest is not None
+    found = ForestOfFeatures.probed(forest, columns, SCHEMA, EVERY)
+    assert found is not None
+    return model, found
+
+
+@settings(max_examples=40, deadline=None)
+@given(case=CASES)
+def test_a_tree_program_proves_or_finds(trees: tuple[Any, ForestOfFeatures], case: tuple[list[Any], int]) -> None:
+    model, forest = trees
+    rules, person = case
+
+    def score(values: np.ndarray) -> np.ndarray:
+        return np.asarray(model.predict_proba(columns(values))[:, 1] - 0.5)
+
+    free, _ = asked(rules, EVERY[person])
+    certificate, row = by_trees(free, forest, seconds=20.0)
+    if favourable(score, rules, person):
+        assert certificate is None
+        assert row is not None
+    else:
+        assert certificate is not None
+        assert certificate.best <= forest.forest.needed
+
+
+def test_a_model_that_is_no_sum_of_parts_is_not_taken_for_one() -> None:
+    assert Affine.probed(lambda values: values[:, 0] * values[:, 1], SCHEMA, EVERY) is None
+
+
+def test_columns_that_mix_features_are_not_taken_for_single_ones() -> None:
+    model = DecisionTreeClassifier(max_depth=3).fit(EVERY[:, [0]] + EVERY[:, [1]], labels(0))
+    forest = Forest.of(model, EVERY[:, [0]] + EVERY[:, [1]], 1)
+    assert forest is not None
+    assert ForestOfFeatures.probed(forest, lambda values: values[:, [0]] + values[:, [1]], SCHEMA, EVERY) is None
