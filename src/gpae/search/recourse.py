@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from gpae.clock import Deadline
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.refine import Judge, refine
 from gpae.table.constraint import Array, Mask
@@ -54,20 +55,21 @@ def search_plans(
     proposals: tuple[NDArray[np.intp], Array],
     k: int,
     taste: Taste,
+    deadline: Deadline,
 ) -> Found:
     """Up to k plans for each person, no two of a person with the same features changed.
 
     ``proposals`` are plans of another search (whose, and the rows), which are judged and trimmed as well. The first
     plan is the cheapest found. Each further one does without something that earlier ones lean on.
     """
-    people = _People(freedom, judge, near, taste, proposals)
+    people = _People(freedom, judge, near, taste, proposals, deadline)
     everybody = np.arange(len(freedom))
     n_features = len(freedom.layout.features)
     plans = _Collected(n_features, k)
     plans.add(freedom, people.best(everybody, np.zeros((len(freedom), n_features), dtype=np.bool_)))
     for turn in range(_TURNS * (k - 1)):
         who, locks = plans.to_do_without(len(freedom), turn)
-        if not len(who):
+        if not len(who) or deadline.left() <= 0:
             break
         plans.add(freedom, people.best(who, locks, _MORE_STARTS))
     return plans.found()
@@ -82,6 +84,7 @@ class _People:
     near: Neighbourhood
     taste: Taste
     proposals: tuple[NDArray[np.intp], Array]
+    deadline: Deadline
 
     def best(self, who: NDArray[np.intp], locked: Mask, n_starts: int = _STARTS) -> Found:
         """The best plan of each of some people that leaves alone what is locked (n x F)."""
@@ -94,7 +97,7 @@ class _People:
         person = np.concatenate([starts[0], place[self.proposals[0][proposed]]])
         candidates = np.concatenate([starts[1], self.proposals[1][proposed]])
         worth = partial(_cost, freedom, near, self.taste)
-        refined = refine(freedom, self.judge.of(who), worth, person, candidates)
+        refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.deadline)
         there = np.flatnonzero(refined.valid)
         return Found(who[there], refined.u[there], refined.cost[there])
 

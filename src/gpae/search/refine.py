@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpae.clock import Deadline
 from gpae.search.repair import repaired
 from gpae.table.constraint import Array, Mask
 from gpae.table.freedom import Freedom
 from gpae.table.layout import Layout
 
-__all__ = ["Judge", "Logits", "Refined", "Worth", "refine"]
+__all__ = ["Count", "Judge", "Logits", "Refined", "Worth", "refine"]
 
 Worth = Callable[[NDArray[np.intp], Array], Array]
 """(positions of the people, their plans) -> what each plan costs; less is better."""
@@ -33,7 +34,15 @@ _ALONE = (0.0, 0.35, 0.7)
 _COORDINATE_ROUNDS = 4
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
+class Count:
+    """How often a model was asked, and about how many rows."""
+
+    calls: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Judge:
     """The model that decides, asked in batches about plans of people with their own targets.
 
@@ -45,19 +54,18 @@ class Judge:
     """P: 1 where the favourable class is wanted, -1 where the other."""
     margin: Array
     """P."""
-    calls: int = field(default=0)
-    rows: int = field(default=0)
+    count: Count = field(default_factory=Count)
 
     def of(self, people: NDArray[np.intp]) -> "Judge":
-        """The same model for some of the people; what it is asked is counted apart."""
-        return Judge(self.logits, self.sign[people], self.margin[people])
+        """The same model for some of the people; what it is asked is counted together."""
+        return Judge(self.logits, self.sign[people], self.margin[people], self.count)
 
     def accepts(self, freedom: Freedom, person: NDArray[np.intp], U: Array) -> Mask:
         """Which plans the model decides as wanted."""
         if not len(U):
             return np.zeros(0, dtype=np.bool_)
-        self.calls += 1
-        self.rows += len(U)
+        self.count.calls += 1
+        self.count.rows += len(U)
         return np.asarray(self.sign[person] * self.logits(freedom, person, U) > self.margin[person])
 
 
@@ -71,18 +79,24 @@ class Refined:
 
 
 def refine(
-    freedom: Freedom, judge: Judge, worth: Worth, person: NDArray[np.intp], candidates: Array, beam: int = 2
+    freedom: Freedom,
+    judge: Judge,
+    worth: Worth,
+    person: NDArray[np.intp],
+    candidates: Array,
+    deadline: Deadline,
+    beam: int = 2,
 ) -> Refined:
-    """Judge candidates, one line each, of the people at ``person``; keep the cheapest of each person and trim them."""
+    """Judge candidates, one line each, of the people at ``person``; keep the cheapest of each person and trim them.
+
+    Trimming stops where time is over; what is valid by then is returned.
+    """
     plans = _Plans.accepted(freedom, judge, worth, person, candidates)
     plans = plans.cheapest(beam)
-    plans = plans.without_what_is_not_needed()
-    plans = plans.towards_the_person()
-    for _ in range(_COORDINATE_ROUNDS):
-        plans, moved = plans.number_by_number()
-        if not moved:
+    for trim in _TRIMMING:
+        if deadline.left() <= 0 or not len(plans.person):
             break
-    plans = plans.without_what_is_not_needed()
+        plans = trim(plans)
     return plans.best(len(freedom))
 
 
@@ -143,7 +157,7 @@ class _Plans:
         if not plans:
             return self
         index = np.concatenate(plans)
-        return self._improved(index, *self._given_back(index, np.concatenate(sets)))[0]
+        return self._improved(index, *self._given_back(index, np.concatenate(sets)))
 
     def towards_the_person(self) -> "_Plans":
         """Move all numbers together towards the person."""
@@ -151,10 +165,10 @@ class _Plans:
         index = np.repeat(np.arange(len(self.u)), len(_LINE))
         share = np.tile(_LINE, len(self.u))[:, None]
         x, u = self.freedom.x[self.person[index]], self.u[index]
-        return self._improved(index, np.where(numbers, x + share * (u - x), u), None)[0]
+        return self._improved(index, np.where(numbers, x + share * (u - x), u), None)
 
-    def number_by_number(self) -> "tuple[_Plans, bool]":
-        """Move one number of each plan towards the person; say whether any plan got cheaper."""
+    def number_by_number(self) -> "_Plans":
+        """Move one number of each plan towards the person."""
         layout = self.freedom.layout
         numeric = np.array([block.kind in ("continuous", "integer", "ordinal") for block in layout.features])
         plan, feature = np.nonzero(self._changed() & numeric)
@@ -183,7 +197,7 @@ class _Plans:
         good[good] = self.judge.accepts(self.freedom, person[good], trials[good])
         return cost, good
 
-    def _improved(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> "tuple[_Plans, bool]":
+    def _improved(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> "_Plans":
         """Each plan replaced by its cheapest good trial, if it has one."""
         cost, good = self._judged(plan, trials, kept)
         at = np.flatnonzero(good)
@@ -191,7 +205,15 @@ class _Plans:
         first = order[np.unique(plan[order], return_index=True)[1]]
         u, new = self.u.copy(), self.cost.copy()
         u[plan[first]], new[plan[first]] = trials[first], cost[first]
-        return replace(self, u=u, cost=new), bool(len(first))
+        return replace(self, u=u, cost=new)
+
+
+_TRIMMING: tuple[Callable[[_Plans], _Plans], ...] = (
+    _Plans.without_what_is_not_needed,
+    _Plans.towards_the_person,
+    *[_Plans.number_by_number] * _COORDINATE_ROUNDS,
+    _Plans.without_what_is_not_needed,
+)
 
 
 def _columns(layout: Layout, features: Mask) -> Mask:

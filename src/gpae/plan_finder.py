@@ -1,0 +1,149 @@
+"""From people to verified plans: a method proposes, the model that decides disposes, and what cannot be is proved."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.arrays import Rows
+from gpae.clock import Deadline
+from gpae.progress import report
+from gpae.proofs.certificate import Certificate
+from gpae.results import Status
+from gpae.search.neighbourhood import Neighbourhood
+from gpae.search.recourse import Found, Taste, search_plans
+from gpae.search.refine import Count, Judge, Logits
+from gpae.table.constraint import Array
+from gpae.table.freedom import Freedom
+
+__all__ = ["Asked", "PlanFinder", "Plans", "Propose", "Prove"]
+
+Propose = Callable[[Freedom, int], tuple[NDArray[np.intp], Array]]
+"""(people, seed) -> plans of a guiding search: whose, and the rows."""
+Prove = Callable[[Freedom, float], tuple[Certificate | None, Array | None]]
+"""(one person, seconds) -> a proof that there is no plan, or an allowed row that may be one, or neither."""
+
+_TOGETHER = 256
+"""People who are searched for together at most,"""
+_AT_FIRST = 16
+"""and how many at first where there is a deadline: how long they take says how many come next."""
+_NEIGHBOURS = 256
+_ALL_NEIGHBOURS = 2048
+"""Favourable people to begin from, and for who gets no plan from those."""
+_PROOF_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a search."""
+
+    k: int = 1
+    seed: int = 0
+    margin: float = 0.0
+    """Logit units beyond the boundary that every plan must have."""
+    taste: Taste = field(default_factory=Taste)
+    deadline: Deadline = field(default_factory=lambda: Deadline(None))
+
+
+@dataclass(slots=True, eq=False)
+class Plans:
+    """The plans found, in long form, and how each of the people ended."""
+
+    found: list[Found]
+    status: NDArray[np.str_]
+    certificates: dict[int, Certificate] = field(default_factory=dict)
+    """By position, of those who are proved to have no plan."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    count: Count = field(default_factory=Count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanFinder:
+    """A guiding search, the model that decides, favourable people to begin from, and ways to prove that none is."""
+
+    logits: Logits
+    favourable: Rows
+    """Encoded rows that the model favours."""
+    scale: Array
+    """D: one over the standard deviation of numbers, 1 for everything else."""
+    propose: Propose | None = None
+    provers: tuple[Prove, ...] = ()
+
+    def find(self, freedom: Freedom, asked: Asked) -> Plans:
+        """Find plans for everybody, some people at a time, as long as there is time."""
+        plans = self._first_look(freedom)
+        todo = np.flatnonzero(plans.status == Status.NOT_FOUND)
+        size, done = _TOGETHER if asked.deadline.at is None else _AT_FIRST, 0
+        while done < len(todo):
+            left = asked.deadline.left()
+            if left <= 0:
+                plans.status[todo[done:]] = Status.TIMEOUT
+                break
+            who = todo[done : done + size]
+            self._some(freedom, who, asked, plans)
+            done += len(who)
+            took = left - asked.deadline.left()
+            if np.isfinite(took):  # never more at once than a quarter of the time that is left
+                size = int(np.clip(asked.deadline.left() / 4 / max(took / len(who), 1e-6), 1, _TOGETHER))
+            report("searching", done / len(todo))
+        return plans
+
+    def _first_look(self, freedom: Freedom) -> Plans:
+        """Who is favoured already, and who can become nothing else."""
+        everybody = np.arange(len(freedom))
+        plans = Plans([], np.full(len(freedom), str(Status.NOT_FOUND), dtype="<U18"))
+        said = self.logits(freedom, everybody, freedom.x)
+        stuck = (freedom.lower == freedom.upper).all(axis=1)
+        for row in np.flatnonzero(freedom.hopeless | stuck):
+            if said[row] > 0:
+                continue
+            ground = "no value left" if freedom.hopeless[row] else "nothing may change"
+            best = -np.inf if freedom.hopeless[row] else float(said[row])
+            plans.certificates[int(row)] = Certificate(ground, best)  # type: ignore[arg-type]
+            plans.reasons[int(row)] = freedom.reasons[row]
+        plans.status[list(plans.certificates)] = Status.INFEASIBLE
+        plans.status[said > 0] = Status.ALREADY_FAVOURABLE
+        return plans
+
+    def _some(self, freedom: Freedom, who: NDArray[np.intp], asked: Asked, plans: Plans) -> None:
+        """Search for some of the people, harder for those who get nothing, and try to prove what is left."""
+        part = freedom.rows(who)
+        found = self._searched(part, asked, plans.count, _NEIGHBOURS, self.propose)
+        missing = np.setdiff1d(np.arange(len(who)), found.row)
+        if len(missing) and asked.deadline.left() > 0:
+            again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, None)
+            found = Found.joined([found, Found(missing[again.row], again.u, again.cost)])
+        plans.found.append(Found(who[found.row], found.u, found.cost))
+        plans.status[who[found.row]] = Status.FOUND
+        for row in np.setdiff1d(who, who[found.row]):
+            self._proved(freedom.rows(np.array([row])), int(row), asked, plans)
+        if asked.deadline.left() <= 0 and asked.k > 1:
+            n_plans = np.bincount(found.row, minlength=len(who))
+            plans.status[who[(n_plans > 0) & (n_plans < asked.k)]] = Status.TIMEOUT
+
+    def _searched(self, part: Freedom, asked: Asked, count: Count, n_neighbours: int, propose: Propose | None) -> Found:
+        near = Neighbourhood.of(part.x, self.favourable, self.scale, n_neighbours)
+        nothing = (np.zeros(0, dtype=np.intp), part.x[:0])
+        proposals = nothing if propose is None else propose(part, asked.seed)
+        judge = Judge(self.logits, np.ones(len(part)), np.full(len(part), asked.margin), count)
+        return search_plans(part, judge, near, proposals, asked.k, asked.taste, asked.deadline)
+
+    def _proved(self, person: Freedom, row: int, asked: Asked, plans: Plans) -> None:
+        """Look for a proof that a person has no plan; a prover may find a plan instead."""
+        for prove in self.provers:
+            left = min(asked.deadline.left(), _PROOF_SECONDS)
+            if left <= 0:
+                break
+            certificate, u = prove(person, left)
+            if certificate is not None:
+                plans.certificates[row], plans.status[row] = certificate, str(Status.INFEASIBLE)
+                return
+            if u is not None and person.permits(u)[0]:
+                judge = Judge(self.logits, np.ones(1), np.full(1, asked.margin), plans.count)
+                if judge.accepts(person, np.zeros(1, dtype=np.intp), u)[0]:
+                    plans.found.append(Found(np.array([row]), u, np.zeros(1)))
+                    plans.status[row] = Status.FOUND
+                    return
+        if asked.deadline.left() <= 0:
+            plans.status[row] = Status.TIMEOUT
