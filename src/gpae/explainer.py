@@ -18,6 +18,7 @@ from gpae.classifier import Classifier
 from gpae.errors import InputError
 from gpae.registry import Registry
 from gpae.results import Counterfactuals, Status
+from gpae.table.freedom import Freedom
 from gpae.table.layout import Layout
 
 __all__ = ["EXPLAINERS", "Explainer", "Query"]
@@ -31,8 +32,6 @@ class Query:
 
     x: Rows
     target: Labels
-    fixed: Mask
-    """B x F: features that must keep their value, beside those that the schema fixes."""
     lower: Rows
     upper: Rows
 
@@ -82,7 +81,7 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         lower, upper = self.layout_.box(X, kept)
         stuck = (lower == upper).all(axis=1)
         asked = np.flatnonzero(~there & ~stuck)
-        query = Query(X[asked], targets[asked], kept[asked], lower[asked], upper[asked])
+        query = Query(X[asked], targets[asked], lower[asked], upper[asked])
         row, u = self._search(query, k, seed) if len(asked) else _nothing(X)
         good = self._verified(query, row, u)
         return _long_form(X, targets, there, stuck, asked[row[good]], u[good])
@@ -100,6 +99,15 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
             return np.zeros(0, dtype=np.bool_)
         allowed = self.layout_.is_allowed(u, query.x[row], query.lower[row], query.upper[row])
         return allowed & self._in_target(u, query.target[row])
+
+    @final
+    def proposals(self, freedom: Freedom, seed: int = 0) -> tuple[Labels, Rows]:
+        """One plan for each of some people inside their bounds, as far as the method finds one; nothing is verified.
+
+        Rules between features are not looked at: these are proposals for a search that does.
+        """
+        query = Query(freedom.x, np.ones(len(freedom), np.int64), freedom.lower, freedom.upper)
+        return self._search(query, 1, seed)
 
     @abstractmethod
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:

@@ -91,7 +91,7 @@ def test_where_the_auto_encoder_disagrees_the_person_is_not_led_away(posthoc: SA
     model = posthoc.autoencoder_
     x = X[model.decision_function(X) > 0]
     lower, upper = posthoc.layout_.box(x)
-    query = Query(x, np.ones(len(x), dtype=np.int64), np.zeros((len(x), 3), dtype=bool), lower, upper)
+    query = Query(x, np.ones(len(x), dtype=np.int64), lower, upper)
     row, u = posthoc._search(query, 1, 0)
     np.testing.assert_array_equal(row, np.arange(len(x)))
     np.testing.assert_allclose(u, np.clip(model.inverse_transform(model.transform(x)), 0, 1), atol=1e-6)

@@ -83,7 +83,7 @@ class GPAE(WithLearntSearch, Explainer):
         return self.search_.on(self.surface(), self.layout_, self.solver)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
-        return self._plan_search().plans(query.x, query.target, query.fixed, k)
+        return self._plan_search().plans(query.x, query.target, query.lower, query.upper, k)
 
     def state(self) -> State:
         """The classifier's state and the search's own figures."""

@@ -104,7 +104,7 @@ class GPAEInducing(WithLearntSearch, Explainer):
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         search = self.search_.on(self.surface(), self.layout_, self.solver)
-        return search.plans(query.x, query.target, query.fixed, k)
+        return search.plans(query.x, query.target, query.lower, query.upper, k)
 
     def state(self) -> State:
         """The classifier's state and the search's own figures."""

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpae.errors import InputError
+from gpae.table.freedom import Freedom
 from gpae.table.levels import Level, find_level, listed
 from gpae.table.scaling import Array
 from gpae.table.table_maker import TableMaker
 
-__all__ = ["GivenModel"]
+__all__ = ["GivenModel", "logit_of"]
 
 _LARGEST_LOGIT = 30.0
 """Of a model that says 0 or 1, or only a label."""
@@ -70,11 +71,13 @@ class GivenModel:
         parts = [values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE)]
         return np.concatenate([self._asked(self.maker.table(part, self.names)) for part in parts] or [np.zeros(0)])
 
-    def logits(self, values: Array) -> Array:
-        """The scores as logits, which a model that is too sure of itself does not make endless."""
-        p = self(values)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.clip(np.log(p) - np.log1p(-p), -_LARGEST_LOGIT, _LARGEST_LOGIT))
+    def probability(self, rows: Array, values: Array) -> Array:
+        """The scores of rows: encoded ones, which this model does not know, and the same in the user's units."""
+        return self(values)
+
+    def logits(self, freedom: Freedom, person: NDArray[np.intp], U: Array) -> Array:
+        """The logits of people's plans, which a model that is too sure of itself does not make endless."""
+        return logit_of(self(freedom.values(U, person)))
 
     def _asked(self, table: Any) -> Array:
         n = len(table)
@@ -92,6 +95,12 @@ class GivenModel:
                     f"{type(error).__name__}: {error}"
                 ) from error
         return _checked(said, n)
+
+
+def logit_of(p: Array) -> Array:
+    """log p / (1 - p), at most 30 either way."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.clip(np.log(p) - np.log1p(-p), -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
 
 def _checked(said: Array, n: int) -> Array:

@@ -48,30 +48,31 @@ class PlanSearch:
         solve = reference.solve if self.solver == "reference" else newton.solve
         return solve(self.surface, problem)
 
-    def plans(self, x: Rows, target: Labels, fixed: Mask, k: int) -> tuple[Labels, Rows]:
-        """Up to k plans a row, best first; each further one does without the feature that the last leaned on most.
+    def plans(self, x: Rows, target: Labels, lower: Rows, upper: Rows, k: int) -> tuple[Labels, Rows]:
+        """Up to k plans a row inside its bounds, best first; returns positions in ``x``, and rows.
 
-        ``fixed`` (B x F) are features that must keep their value. Returns positions in ``x``, and rows.
+        Each further plan does without the feature that the last one leaned on most.
         """
         under_way = np.arange(len(x))
         found = _Found([], [], [])
         for number in range(k):
             report("searching", number / k)
-            answer = self._one_plan(x[under_way], target[under_way], fixed)
+            answer = self._one_plan(x[under_way], target[under_way], lower, upper)
             u, valid = answer.u.numpy(), answer.valid.numpy()
             fresh = valid & found.differs(under_way, u)
             found.add(under_way[fresh], u[fresh], answer.objective.numpy()[fresh])
             # who has no plan now will have none with one more feature locked
-            fixed = (fixed | self._heaviest_change(u, x[under_way]))[valid]
+            locked = self._heaviest_change(u, x[under_way])
+            lower, upper = (np.where(locked, x[under_way], bound)[valid] for bound in (lower, upper))
             under_way = under_way[valid]
             if not len(under_way):
                 break
         report("searching", 1.0)
         return found.best_first()
 
-    def _one_plan(self, x: Rows, target: Labels, fixed: Mask) -> Polished:
+    def _one_plan(self, x: Rows, target: Labels, lower: Rows, upper: Rows) -> Polished:
         """Search with the margin asked for; where that fails, settle for a sliver of it."""
-        problem = self.problem(x, target, *self.layout.box(x, fixed))
+        problem = self.problem(x, target, lower, upper)
         anchors = {1: torch.as_tensor(self.anchors), -1: torch.as_tensor(self.refused)}
         best = polish(self.surface, problem, self.layout, self.relax(problem).u, anchors)
         lost = (~best.valid & (problem.lower < problem.upper).any(1)).nonzero().squeeze(1)
@@ -83,9 +84,10 @@ class PlanSearch:
         return best.replaced(lost, again)
 
     def _heaviest_change(self, u: Rows, x: Rows) -> Mask:
-        """B x F: the one feature of each row that moved furthest."""
+        """B x D: the columns of the one feature of each row that moved furthest."""
         moved = np.stack([((u - x)[:, f.columns] ** 2).sum(1) for f in self.layout.features], axis=1)
-        return (np.arange(moved.shape[1]) == moved.argmax(1)[:, None]) & (moved > 0)
+        heaviest = (np.arange(moved.shape[1]) == moved.argmax(1)[:, None]) & (moved > 0)
+        return np.repeat(heaviest, [block.width for block in self.layout.features], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
