@@ -21,7 +21,7 @@ __all__ = ["OWN_COLUMNS", "Answer"]
 
 OWN_COLUMNS = (
     "row", "plan", "status", "found",
-    "probability", "distance", "changes", "log_density", "plausibility", "reason",
+    "probability", "distance", "changes", "log_density", "plausibility", "reason", "cost",
 )  # fmt: skip
 """Our columns; the features stand between ``found`` and ``probability``."""
 

@@ -10,7 +10,7 @@ from gpae.arrays import Rows
 from gpae.clock import Deadline
 from gpae.progress import report
 from gpae.proofs.certificate import Certificate
-from gpae.results import Status
+from gpae.results import Counterfactuals, Status
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.recourse import Found, Taste, search_plans
 from gpae.search.refine import Count, Judge, Logits
@@ -56,6 +56,26 @@ class Plans:
     """By position, of those who are proved to have no plan."""
     reasons: dict[int, str] = field(default_factory=dict)
     count: Count = field(default_factory=Count)
+
+    def counterfactuals(self, freedom: Freedom) -> Counterfactuals:
+        """One entry a plan, and one for each of the people without any."""
+        none = Found(np.zeros(0, dtype=np.intp), freedom.x[:0], np.zeros(0))
+        found = Found.joined([none, *self.found])
+        without = np.setdiff1d(np.arange(len(freedom)), found.row)
+        row = np.concatenate([found.row, without])
+        order = np.argsort(row, kind="stable")
+        u = np.concatenate([found.u, np.full((len(without), freedom.x.shape[1]), np.nan)])[order]
+        row = row[order]
+        return Counterfactuals(
+            row=row,
+            plan=np.arange(len(row)) - np.searchsorted(row, row),
+            factual=freedom.x[row],
+            counterfactual=u,
+            target=np.ones(len(row), dtype=np.int64),
+            found=~np.isnan(u).any(axis=1),
+            status=self.status[row],
+            cost=np.concatenate([found.cost, np.full(len(without), np.nan)])[order],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,6 +39,8 @@ class Counterfactuals:
     target: Labels
     found: Mask
     status: NDArray[np.str_]
+    cost: NDArray[np.float64] | None = None
+    """What the search was to keep small, where it says so; NaN where nothing was found."""
 
     def __len__(self) -> int:
         return len(self.row)

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,25 @@ from gpae.answer import OWN_COLUMNS, Answer
 from gpae.answer_writer import AnswerWriter
 from gpae.arrays import Rows
 from gpae.artefact import State, read_artefact, write_artefact
+from gpae.clock import Deadline
 from gpae.errors import ArtefactError, InputError, one_of
 from gpae.explainer import Explainer
 from gpae.explainers import EXPLAINERS
 from gpae.favourable import FavourableRows
+from gpae.models.given_model import GivenModel
 from gpae.models.gp_autoencoder import GPAEClassifier
+from gpae.models.own_model import OwnModel
+from gpae.models.surrogate import Fidelity
+from gpae.plan_finder import Asked, PlanFinder
+from gpae.proofs.enumeration import by_every_row
+from gpae.search.recourse import TASTES, Preference
 from gpae.table.codec import Codec
+from gpae.table.constraint import Constraint
+from gpae.table.constraints import read_constraints
+from gpae.table.freedom import Freedom
 from gpae.table.levels import Level, find_level, listed
 from gpae.table.schema import ScalingName, Schema
+from gpae.table.table_maker import TableMaker
 
 __all__ = ["TabularExplainer"]
 
@@ -66,6 +78,11 @@ class TabularExplainer:
     codec_: Codec
     method_: Explainer
     favourable_rows_: FavourableRows
+    scale_: Rows
+    given_: GivenModel | None = None
+    """The user's own model, where that is what decides, and"""
+    fidelity_: Fidelity | None = None
+    """how well the surrogate that guides the search knows it."""
 
     def __init__(
         self,
@@ -132,8 +149,47 @@ class TabularExplainer:
         held_out = None if validation is None else self._validation(codec, validation)
         method = self._new_method(codec.schema.labels).fit(X, y, layout=codec.layout, validation=held_out)
         self.codec_, self.schema_, self.method_ = codec, codec.schema, method
-        self._learn_favourable(X)
+        self._learn_favourable(X, codec.layout.to_user(X))
         return self
+
+    @classmethod
+    def explaining(cls, model: Any, train: Any, *, label: str, favourable: Any, **options: Any) -> "TabularExplainer":
+        """Explain a model that exists already: its own decisions are what plans are searched for and verified on.
+
+        Parameters
+        ----------
+        model
+            A fitted classifier with ``predict_proba``, ``decision_function`` or ``predict`` (a scikit-learn pipeline,
+            XGBoost, LightGBM, CatBoost), a torch module of the columns' numbers, or any function of a table that
+            returns probabilities of the favourable label, or labels.
+        train
+            The table that it was fitted on, or one like it. The label column may be missing: what the model says
+            stands in for it.
+        label, favourable, **options
+            As for :class:`TabularExplainer`.
+        """
+        explainer = cls(label=label, favourable=favourable, **options)
+        explainer._explain_model(model, train)
+        return explainer
+
+    def _explain_model(self, model: Any, train: Any) -> None:
+        """Distil a surrogate from what the model says of the training rows, and keep both."""
+        schema = self._schema_for(train)
+        self._refuse_collisions(schema)
+        codec = Codec.fit(train, schema, self.scaling)
+        encoded = codec.encode(train)
+        assert codec.schema.labels is not None
+        given = GivenModel.of(model, TableMaker.like(train, codec.schema), codec.schema.labels)
+        scores = given(encoded.values)
+        if (scores > 0.5).all() or (scores <= 0.5).all():
+            says = codec.schema.labels[int(scores[0] > 0.5)]
+            raise InputError(f"the model says {says!r} of every training row; there is nothing to explain")
+        method = self._new_method(codec.schema.labels)
+        method.set_params(classifier=method.get_params(deep=False)["classifier"].distil(encoded.rows, scores))
+        method.fit(encoded.rows, (scores > 0.5).astype(np.int64), layout=codec.layout)
+        self.codec_, self.schema_, self.method_, self.given_ = codec, codec.schema, method, given
+        self.fidelity_ = Fidelity.of(scores, method.classifier_.predict_proba(encoded.rows)[:, 1])
+        self._learn_favourable(encoded.rows, encoded.values)
 
     def _schema_for(self, train: Any) -> Schema:
         if self.schema is None:
@@ -176,13 +232,35 @@ class TabularExplainer:
             raise InputError(f"validation table, row {row}: {encoded.reasons[row]}")
         return encoded.rows, codec.labels(table)
 
-    def _learn_favourable(self, X: Rows) -> None:
-        model = self.method_.classifier_
-        chosen = X[model.predict_proba(X)[:, 1] > 0.5]
-        rows = chosen if len(chosen) else X
+    def _learn_favourable(self, X: Rows, values: Rows) -> None:
+        """Keep what the search and the answers need of the training rows that the model favours."""
+        layout = self.codec_.layout
+        chosen = X[self._decides().probability(X, values) > 0.5]
+        rows, density = chosen if len(chosen) else X, self._surrogate()
         # a classifier without a density of its rows leaves the plans' plausibility open
-        densities = model.score_samples(rows) if hasattr(model, "score_samples") else np.zeros(0)
+        densities = density.score_samples(rows) if hasattr(density, "score_samples") else np.zeros(0)
         self.favourable_rows_ = FavourableRows.of(rows, densities, self.codec_)
+        spread = X.std(axis=0)
+        self.scale_ = np.where(layout.continuous & (spread > 0), 1.0 / np.where(spread > 0, spread, 1.0), 1.0)
+
+    def _decides(self) -> OwnModel | GivenModel:
+        """The model that decides: the user's, or the one that the method has trained."""
+        return self.given_ or OwnModel(self.method_.classifier_)
+
+    def _surrogate(self) -> Any:
+        """The classifier that the method has trained."""
+        return self.method_.classifier_
+
+    def _finder(self) -> PlanFinder:
+        decides = self._decides()
+        every = partial(by_every_row, logits=lambda people, U: decides.logits(people, np.arange(len(U)), U))
+        return PlanFinder(
+            logits=decides.logits,
+            favourable=self.favourable_rows_.some,
+            scale=self.scale_,
+            propose=self.method_.proposals,
+            provers=(lambda person, seconds: every(person),),
+        )
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "method_"):
@@ -197,7 +275,8 @@ class TabularExplainer:
         if encoded.bad.any():
             row = int(np.flatnonzero(encoded.bad)[0])
             raise InputError(f"row {row}: {encoded.reasons[row]}")
-        return np.asarray(self.method_.classifier_.predict_proba(encoded.rows))
+        favourable = self._decides().probability(encoded.rows, encoded.values)
+        return np.column_stack([1.0 - favourable, favourable])
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The label that the classifier gives each row."""
@@ -211,26 +290,53 @@ class TabularExplainer:
         table: Any,
         k: int = 1,
         immutable: Sequence[str] = (),
-        constraints: None = None,
+        constraints: Sequence[Constraint | dict[str, Any] | str] | None = None,
         seed: int = 0,
-        deadline: None = None,
+        deadline: float | None = None,
+        prefer: Preference | None = None,
     ) -> Answer:
         """Find up to ``k`` plans for each row of a table.
 
-        ``immutable`` adds to the features that the schema fixes. A row that cannot be read is answered with the
-        status ``bad_input`` and the reason; the others are answered all the same.
+        Parameters
+        ----------
+        table
+            The people: a row that cannot be read is answered with the status ``bad_input`` and the reason; the others
+            are answered all the same.
+        k
+            Plans for each person; no two of a person's change the same features.
+        immutable
+            Features that must not change, beside those that the schema fixes.
+        constraints
+            What plans must obey, beside the schema's: objects, their plain values, or rules such as
+            ``"debt <= 0.4 * income"``.
+        seed
+            Of the draws in a search that has any.
+        deadline
+            Seconds: who is not answered by then gets the status ``timeout``.
+        prefer
+            ``"plausible"``, ``"near"`` or ``"sparse"`` plans. None: one plan by the method itself, as long as nothing
+            is asked that it cannot do; ``"plausible"`` otherwise.
         """
         self._check_fitted()
-        for name, value in (("constraints", constraints), ("deadline", deadline)):
-            if value is not None and value != []:
-                raise InputError(f"{name}= is not supported by this version; leave it out")
+        until = Deadline.after(deadline)
         seed = _seed(seed)
+        asked = read_constraints(constraints)
+        if prefer is not None:
+            one_of("prefer", prefer, tuple(TASTES))
         fixed = self.codec_.layout.named(_names(immutable, "immutable"))
         encoded = self.codec_.encode(table)
         good = np.flatnonzero(~encoded.bad)
-        found = self.method_.explain(encoded.rows[good], 1, fixed=fixed, k=k, seed=seed)
-        writer = AnswerWriter(self.codec_, self.method_.classifier_, self.favourable_rows_, self.prefix)
-        return writer.write(table, encoded, good, found)
+        rows, values = encoded.rows[good], encoded.values[good]
+        freedom = Freedom.of(self.codec_.layout, self.schema_, asked, rows, own=values, fixed=fixed)
+        plain = not freedom.constraints and k == 1 and prefer is None and deadline is None and self.given_ is None
+        reasons: dict[int, str] = {}
+        if plain:
+            found = self.method_.explain(rows, 1, fixed=fixed, seed=seed)
+        else:
+            plans = self._finder().find(freedom, Asked(_count(k), seed, 0.0, TASTES[prefer or "plausible"], until))
+            found, reasons = plans.counterfactuals(freedom), plans.reasons
+        writer = AnswerWriter(self.codec_, self._decides(), self._surrogate(), self.favourable_rows_, self.prefix)
+        return writer.write(table, encoded, good, found, freedom, reasons)
 
     # saving
 
@@ -254,6 +360,7 @@ class TabularExplainer:
         arrays = {**{f"method.{k}": v for k, v in inner.arrays.items()}}
         favourable = self.favourable_rows_
         arrays |= {"log_densities": favourable.log_densities, "distributions": favourable.distributions}
+        arrays |= {"favourable": favourable.some, "scale": self.scale_}
         write_artefact(path, State(arrays, values))
 
     @classmethod
@@ -268,17 +375,27 @@ class TabularExplainer:
             arrays = {k.removeprefix("method."): v for k, v in saved.arrays.items() if k.startswith("method.")}
             method = explainer._new_method()
             method.restore(State(arrays, state), codec.layout)
-            favourable = FavourableRows(saved.arrays["log_densities"], saved.arrays["distributions"])
+            parts = (saved.arrays[name] for name in ("log_densities", "distributions", "favourable"))
+            favourable = FavourableRows(*parts)
+            scale = saved.arrays["scale"]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ArtefactError(f"{path} is not a model that this version can read ({error}); fit it again") from error
         explainer.codec_, explainer.schema_, explainer.method_ = codec, codec.schema, method
-        explainer.favourable_rows_ = favourable
+        explainer.favourable_rows_, explainer.scale_ = favourable, scale
         return explainer
 
 
 def _plain(value: Any) -> Any:
     """A numpy scalar or array as the Python value that can be written to a file."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _count(k: Any) -> int:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise InputError(f"k is {k!r}: ask for a whole number of plans")
+    if k < 1:
+        raise InputError(f"k is {k}: ask for at least one plan")
+    return int(k)
 
 
 def _text(value: Any, what: str) -> str:

@@ -1,6 +1,7 @@
 """What every auto-encoder with a linear classifier on its latents can do, however it encodes."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -75,10 +76,33 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
             found = "only one class" if len(self.classes_) == 1 else f"{len(self.classes_)} classes"
             raise ValueError(f"Only binary classification is supported: the target has {found}: {self.classes_[:5]}")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        generator = torch.Generator().manual_seed(seed)
         rows, valid = self._rows(rows_in, codes, validation, seed)
+        return self._fit_parts(rows_in, rows, valid, seed)
+
+    def distil(self, X: ArrayLike, scores: ArrayLike) -> Self:
+        """Fit to the scores of another model (probabilities of the second class) instead of labels.
+
+        A tenth of the rows decides what is chosen in fitting and when to stop.
+        """
+        check_parameters(self.get_params())
+        rows_in = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        p = np.asarray(scores, dtype=np.float64)
+        self.classes_ = np.array([0, 1])
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        learn, watch, p_learn, p_watch = (
+            train_test_split(rows_in, p, test_size=0.1, random_state=seed) if len(p) >= 50 else (rows_in, rows_in, p, p)
+        )
+        rows, valid = (self._soft(part, said) for part, said in ((learn, p_learn), (watch, p_watch)))
+        return self._fit_parts(rows_in, rows, valid, seed)
+
+    def _soft(self, X: NDArray[Any], scores: NDArray[np.float64]) -> Rows:
+        rows = self._tensors(X, (scores > 0.5).astype(np.int64))
+        return replace(rows, y=torch.as_tensor(scores, dtype=rows.y.dtype, device=rows.y.device))
+
+    def _fit_parts(self, X: NDArray[Any], rows: Rows, valid: Rows, seed: int) -> Self:
+        generator = torch.Generator().manual_seed(seed)
         self.model_ = self._fit_autoencoder(rows, valid, generator)
-        self._fit_density(rows_in, generator)
+        self._fit_density(X, generator)
         return self
 
     @abstractmethod

@@ -16,7 +16,7 @@ _CHUNK = 20_000
 
 
 def by_every_row(
-    freedom: Freedom, logits: Callable[[Freedom, Array], Array], needed: float, most: int = 100_000
+    freedom: Freedom, logits: Callable[[Freedom, Array], Array], needed: float = 0.0, most: int = 100_000
 ) -> tuple[Certificate | None, Array | None]:
     """Ask about every allowed row of the one person; return a proof, or a favourable row, or neither.
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from gpae.search.refine import Judge, refine
 from gpae.table.constraint import Array, Mask
 from gpae.table.freedom import Freedom
 
-__all__ = ["Found", "Taste", "search_plans"]
+__all__ = ["TASTES", "Found", "Preference", "Taste", "search_plans"]
 
 _STARTS = 16
 """Favourable people nearby from whom a search begins."""
@@ -30,6 +31,11 @@ class Taste:
     """Each feature that changes."""
     remoteness: float = 1.0
     """The squared distance to the nearest favourable people, in standard deviations."""
+
+
+Preference = Literal["plausible", "near", "sparse"]
+TASTES: dict[str, Taste] = {"plausible": Taste(), "near": Taste(0.0, 0.0), "sparse": Taste(3.0, 0.0)}
+"""What people prefer, in words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
