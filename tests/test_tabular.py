@@ -197,11 +197,17 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
         TabularExplainer(label="y", favourable=1, immutable="age")
 
 
-def test_options_of_later_versions_are_refused_not_ignored(explainer: TabularExplainer, people: pd.DataFrame) -> None:
-    with pytest.raises(InputError, match="deadline"):
-        explainer.explain(people, deadline=1.0)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="constraints"):
-        explainer.explain(people, constraints=[{"kind": "x"}])  # type: ignore[arg-type]
+def test_options_that_make_no_sense_are_refused(explainer: TabularExplainer, people: pd.DataFrame) -> None:
+    for options, message in (
+        ({"deadline": -1}, "deadline"),
+        ({"deadline": "soon"}, "deadline"),
+        ({"constraints": "income <= 3"}, "must be a list"),
+        ({"constraints": ["incom <= 3"]}, "'income'"),
+        ({"prefer": "cheap"}, "plausible"),
+        ({"k": 2.5}, "whole number"),
+    ):
+        with pytest.raises(InputError, match=message):
+            explainer.explain(people.head(2), **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
