@@ -121,7 +121,7 @@ def _levels(
     found: list[Mask | None] = [None] * len(plan)
     for i in np.unique(feature[which]):
         block = freedom.layout.features[i]
-        n = len(freedom.schema.features[i].levels)  # type: ignore[union-attr]
+        n = len(freedom.schema.features[i].levels)
         mine = np.flatnonzero(which & (feature == i))
         settings = block.encode(np.arange(n, dtype=np.float64))
         trial = np.repeat(U[plan[mine]], n, axis=0)
