@@ -21,10 +21,11 @@ from gpae.explainer import Explainer
 from gpae.explainers import EXPLAINERS
 from gpae.favourable import FavourableRows
 from gpae.models.given_model import GivenModel
+from gpae.models.given_provers import provers_of
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.own_model import OwnModel
 from gpae.models.surrogate import Fidelity
-from gpae.plan_finder import Asked, PlanFinder
+from gpae.plan_finder import Asked, PlanFinder, Prove
 from gpae.proofs.enumeration import by_every_row
 from gpae.search.recourse import TASTES, Preference
 from gpae.table.codec import Codec
@@ -81,6 +82,7 @@ class TabularExplainer:
     scale_: Rows
     given_: GivenModel | None = None
     """The user's own model, where that is what decides, and"""
+    provers_: tuple[Prove, ...] = ()
     fidelity_: Fidelity | None = None
     """how well the surrogate that guides the search knows it."""
 
@@ -188,6 +190,7 @@ class TabularExplainer:
         method.set_params(classifier=method.get_params(deep=False)["classifier"].distil(encoded.rows, scores))
         method.fit(encoded.rows, (scores > 0.5).astype(np.int64), layout=codec.layout)
         self.codec_, self.schema_, self.method_, self.given_ = codec, codec.schema, method, given
+        self.provers_ = provers_of(model, given, codec.schema, _some(encoded.values), given.favourable)
         self.fidelity_ = Fidelity.of(scores, method.classifier_.predict_proba(encoded.rows)[:, 1])
         self._learn_favourable(encoded.rows, encoded.values)
 
@@ -259,7 +262,7 @@ class TabularExplainer:
             favourable=self.favourable_rows_.some,
             scale=self.scale_,
             propose=self.method_.proposals,
-            provers=(lambda person, seconds: every(person),),
+            provers=(lambda person, seconds: every(person), *self.provers_),
         )
 
     def _check_fitted(self) -> None:
@@ -388,6 +391,11 @@ class TabularExplainer:
 def _plain(value: Any) -> Any:
     """A numpy scalar or array as the Python value that can be written to a file."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _some(values: Rows, most: int = 500) -> Rows:
+    """Rows spread evenly over a table."""
+    return values[np.linspace(0, len(values) - 1, min(most, len(values))).astype(int)]
 
 
 def _count(k: Any) -> int:

@@ -51,6 +51,8 @@ class GivenModel:
     maker: TableMaker
     names: tuple[str, ...]
     as_array: bool
+    favourable: int
+    """The position of the favourable class among the model's."""
     calls: int = field(default=0)
     rows: int = field(default=0)
 
@@ -59,7 +61,7 @@ class GivenModel:
         """Find out how a model is asked; one that cannot be asked is refused."""
         names, as_array = _wanted(model, maker)
         scores, speaks = _scores(model, labels)
-        return cls(scores, speaks, maker, names, as_array)
+        return cls(scores, speaks, maker, names, as_array, _favourable(getattr(model, "classes_", None), labels))
 
     def of_table(self, table: Any) -> Array:
         """The scores of a table in the user's units, which holds at least the model's columns."""
