@@ -29,7 +29,8 @@ _LINEAR = {
     "Perceptron", "LinearDiscriminantAnalysis",
 }  # fmt: skip
 _COLUMN_BY_COLUMN = {
-    "StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "OneHotEncoder", "OrdinalEncoder", "SimpleImputer",
+    "StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "OneHotEncoder", "OrdinalEncoder",
+    "SimpleImputer",
 }  # fmt: skip
 
 
