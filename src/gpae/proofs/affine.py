@@ -41,9 +41,9 @@ class Affine:
         asked, meaning = [base], [(-1, np.nan)]
         for i, feature in enumerate(schema.features):
             if is_number(feature):
-                values = [float(feature.minimum), float(feature.maximum)]  # type: ignore[union-attr]
+                values = [float(feature.minimum), float(feature.maximum)]
             else:
-                values = [float(rank) for rank in range(len(feature.levels))]  # type: ignore[union-attr]
+                values = [float(rank) for rank in range(len(feature.levels))]
             for value in [*values, np.nan] if feature.missing else values:
                 one = base.copy()
                 one[i] = value
@@ -64,11 +64,11 @@ class Affine:
         absent = {i: part for (i, value), part in answers.items() if np.isnan(value)}
         for i, feature in enumerate(schema.features):
             if not is_number(feature):
-                parts = [answers[i, float(rank)] for rank in range(len(feature.levels))]  # type: ignore[union-attr]
+                parts = [answers[i, float(rank)] for rank in range(len(feature.levels))]
                 levels.append(np.array([*parts, absent.get(i, np.nan)]))
                 continue
             levels.append(None)
-            low, high = float(feature.minimum), float(feature.maximum)  # type: ignore[union-attr]
+            low, high = float(feature.minimum), float(feature.maximum)
             slopes[i] = (answers[i, high] - answers[i, low]) / (high - low) if high > low else 0.0
             # the parts of numbers count from zero, not from the base
             constant -= slopes[i] * base[i]

@@ -200,7 +200,7 @@ class AllowedRows:
         lower, upper = (bound[:, block.columns] for bound in (self.freedom.lower, self.freedom.upper))
         x, mask = self.freedom.x[:, block.columns], self.freedom.open[i]
         self.level[i], self.stays[i] = {}, {}
-        n_levels = len(self.freedom.schema.features[i].levels)  # type: ignore[union-attr]
+        n_levels = len(self.freedom.schema.features[i].levels)
         for level in range(n_levels):
             setting = block.encode(np.array([float(level)]))
             if block.allowed(setting, x, lower, upper)[0] and (mask is None or mask[0, level]):
@@ -226,7 +226,7 @@ class AllowedRows:
             i = self._at(name)
             for variable, worth in self.value[i].items():
                 total[variable] = total.get(variable, 0.0) + weight * worth
-            own, codes = self.freedom.own[0, i], self.freedom.layout.features[i].grid.codes  # type: ignore[union-attr]
+            own, codes = self.freedom.own[0, i], self.freedom.schema.features[i].codes
             if np.isnan(own) or own in codes:
                 slack |= self.stays[i]
         reach = sum(abs(weight) * self._width(self._at(name)) for name, weight in rule.terms.items())

@@ -55,7 +55,7 @@ class ForestOfFeatures:
         absent = np.full(n, np.nan)
         for i, one in enumerate(schema.features):
             number = is_number(one)
-            tried = [one.minimum, one.maximum] if number else list(range(len(one.levels)))  # type: ignore[union-attr]
+            tried = [one.minimum, one.maximum] if number else list(range(len(one.levels)))
             asked = np.repeat(base[None], len(tried) + 1, axis=0)
             asked[:-1, i] = tried
             asked[-1, i] = np.nan if one.missing else base[i]

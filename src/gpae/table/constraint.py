@@ -43,8 +43,8 @@ class People:
     @classmethod
     def free(cls, schema: "Schema", own: Array) -> "People":
         """Nobody is bound yet by more than the schema's own words about each feature."""
-        levels = [getattr(feature, "levels", None) for feature in schema.features]
-        open_ = [None if each is None else np.ones((len(own), len(each)), dtype=np.bool_) for each in levels]
+        levels = [feature.levels for feature in schema.features]
+        open_ = [np.ones((len(own), len(each)), dtype=np.bool_) if each else None for each in levels]
         return cls(schema, own, np.full_like(own, -np.inf), np.full_like(own, np.inf), open_)
 
     def at_least(self, feature: int, bound: Array) -> None:
@@ -139,7 +139,7 @@ def is_number(feature: "Feature") -> bool:
 
 def rank(feature: "Feature", level: Any, constraint: Constraint) -> int:
     """Which of a feature's levels a value is; an unknown one is an error."""
-    levels = getattr(feature, "levels", ())
+    levels = feature.levels
     found = find_level(levels, level)
     if found is None:
         raise InputError(
@@ -160,5 +160,5 @@ def judged(feature: "Feature", own: Array, plan: Array) -> Mask:
     A state that a person is in already, such as "no record" or no value at all, may stay; to turn into one is no way
     around a rule.
     """
-    amounts = ~np.isin(plan, getattr(feature, "codes", ()))
+    amounts = ~np.isin(plan, feature.codes)
     return np.asarray(~np.isnan(plan) & (amounts | changed(own, plan)))

@@ -40,6 +40,20 @@ class _Column(Frozen):
     name: str = Field(min_length=1)
     change: Change = Change.any
     missing: bool = False
+    unit: str = ""
+    """Behind every value of it in sentences."""
+    sentence: str | None = None
+    """A change of it in words, instead of ours: {name}, {before}, {after} and {range} are filled in."""
+
+    @model_validator(mode="after")
+    def _sentence_can_be_filled(self) -> "_Column":
+        if self.sentence is not None:
+            try:
+                self.sentence.format(name="", before="", after="", range="")
+            except (KeyError, IndexError, ValueError) as error:
+                known = "{name}, {before}, {after} and {range}"
+                raise ValueError(f"sentence={self.sentence!r} cannot be filled in ({error}); use {known}") from None
+        return self
 
 
 def _decimals(*numbers: float) -> int:
@@ -51,6 +65,11 @@ def _decimals(*numbers: float) -> int:
 class _Number(_Column):
     codes: tuple[FiniteFloat, ...] = ()
     scaling: ScalingName | None = None
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """A number has none."""
+        return ()
 
     def _check_range(self, minimum: float, maximum: float) -> None:
         if minimum > maximum:
@@ -108,6 +127,26 @@ class Integer(_Number):
 
 class _Levelled(_Column):
     levels: tuple[Level, ...] = Field(min_length=1)
+
+    @property
+    def codes(self) -> tuple[float, ...]:
+        """Levels need none."""
+        return ()
+
+    @property
+    def decimals(self) -> int | None:
+        """Levels have none."""
+        return None
+
+    @property
+    def minimum(self) -> int:
+        """The lowest rank."""
+        return 0
+
+    @property
+    def maximum(self) -> int:
+        """The highest rank."""
+        return len(self.levels) - 1
 
     @model_validator(mode="after")
     def _distinct(self) -> "_Levelled":

@@ -85,6 +85,6 @@ def _arrow_column(feature: Feature, column: Any) -> Column:
 
 def _cells(feature: Feature, seen: list[Any]) -> list[Any]:
     """Each level as the table writes it; one that the table does not hold, as the schema does."""
-    levels = feature.levels  # type: ignore[union-attr]
+    levels = feature.levels
     written = {find_level(levels, plain(value)): value for value in seen}
     return [written.get(rank, level) for rank, level in enumerate(levels)]

@@ -37,7 +37,7 @@ class OneOf(Constraint):
     def _allowed(self, schema: "Schema") -> Mask:
         """Which of the feature's levels (L) are among these."""
         feature = schema[self.feature]
-        mask = np.zeros(len(feature.levels), dtype=np.bool_)  # type: ignore[union-attr]
+        mask = np.zeros(len(feature.levels), dtype=np.bool_)
         mask[[rank(feature, level, self) for level in self.levels]] = True
         return mask
 

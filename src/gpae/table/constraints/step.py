@@ -39,21 +39,21 @@ class Step(Constraint):
         if not is_number(feature):
             raise InputError(f"the constraint {self.words()!r} needs a number; {self.feature!r} is {feature.kind}")
         finer = getattr(feature, "step", None)
-        offset = self._start(feature) - feature.minimum  # type: ignore[union-attr]
+        offset = self._start(feature) - feature.minimum
         if finer is not None and not (_whole(self.step / finer) and _whole(offset / finer)):
             raise InputError(
                 f"the constraint {self.words()!r} does not fit {self.feature!r}, which moves in steps of {finer:g} "
-                f"from {feature.minimum:g}; use a multiple of that step"  # type: ignore[union-attr]
+                f"from {feature.minimum:g}; use a multiple of that step"
             )
 
     def _start(self, feature: "Feature") -> float:
-        return float(feature.minimum if self.start is None else self.start)  # type: ignore[union-attr]
+        return float(feature.minimum if self.start is None else self.start)
 
     def tightened(self, feature: "Feature") -> "Feature":
         """The feature on the coarser grid, which begins at the first value of it in the range."""
         if feature.name != self.feature:
             return feature
-        start, low = self._start(feature), feature.minimum  # type: ignore[union-attr]
+        start, low = self._start(feature), feature.minimum
         first = start + np.ceil((low - start) / self.step - _SLACK) * self.step
         first, step = (round(first), round(self.step)) if feature.kind == "integer" else (float(first), self.step)
         return feature.model_copy(update={"minimum": first, "step": step})

@@ -41,7 +41,7 @@ class Transitions(Constraint):
     def ways(self, schema: "Schema") -> Mask:
         """L x L: from which level to which."""
         feature = schema[self.feature]
-        n = len(feature.levels)  # type: ignore[union-attr]
+        n = len(feature.levels)
         ways = np.full((n, n), self.otherwise == "any")
         for origin, targets in self.allowed.items():
             row = rank(feature, origin, self)

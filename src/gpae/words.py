@@ -1,0 +1,88 @@
+"""Plans in short sentences, in the user's units: what to change, from what to what, and how far the answer holds."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.table.constraint import is_number
+from gpae.table.schema import Feature
+
+__all__ = ["ChangeInWords", "change_sentence", "range_words", "written"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChangeInWords:
+    """One changed feature of a plan, and where it could lie as well; ranks for levels, NaN where missing."""
+
+    feature: Feature
+    before: float
+    after: float
+    low: float
+    high: float
+    lowest: float
+    highest: float
+    """The least and the largest value that the person may have: a range that reaches so far has no end to speak of."""
+    levels: NDArray[np.bool_] | None = None
+    """For levels: which would do."""
+
+
+def written(feature: Feature, value: float) -> str:
+    """Write a value of a feature with its unit, and no more decimals than the column has.
+
+    Examples
+    --------
+    >>> from gpae.table.schema import Continuous
+    >>> written(Continuous(name="income", minimum=0, maximum=9, step=0.01, unit="EUR"), 1234.5)
+    '1,234.50 EUR'
+    """
+    if np.isnan(value):
+        return "no value"
+    if not is_number(feature):
+        return str(feature.levels[int(value)])
+    if value in feature.codes:
+        return f"{value:g}"
+    places = feature.decimals
+    number = f"{value:,.{places}f}" if places is not None else f"{value:,.5g}"
+    return f"{number} {feature.unit}".rstrip()
+
+
+def range_words(change: ChangeInWords) -> str:
+    """Where the feature could lie as well with everything else as in the plan; empty if nowhere else."""
+    feature = change.feature
+    if change.levels is not None:
+        would = [str(level) for level, fits in zip(feature.levels, change.levels, strict=True) if fits]
+        others = [level for level in would if level != written(feature, change.after)]
+        return f"or {' or '.join(others)}" if others else ""
+    low, high = (written(feature, end) for end in (change.low, change.high))
+    open_below, open_above = change.low <= change.lowest, change.high >= change.highest
+    if change.low == change.high:
+        return f"exactly {low}"
+    if open_below and open_above:
+        return "any other value"
+    if open_above:
+        return f"at least {low}"
+    return f"at most {high}" if open_below else f"{low} to {high}"
+
+
+def change_sentence(change: ChangeInWords) -> str:
+    """One change as a sentence, by the feature's own template if it has one.
+
+    Examples
+    --------
+    >>> from gpae.table.schema import Integer
+    >>> hours = Integer(name="hours-per-week", minimum=1, maximum=99)
+    >>> change_sentence(ChangeInWords(hours, 38, 45, 44, 99, 1, 99))
+    'Raise hours-per-week from 38 to 45 (at least 44).'
+    """
+    feature, reach = change.feature, range_words(change)
+    before, after = written(feature, change.before), written(feature, change.after)
+    if feature.sentence is not None:
+        return feature.sentence.format(name=feature.name, before=before, after=after, range=reach)
+    behind = f" ({reach})" if reach else ""
+    if np.isnan(change.before):
+        return f"Give {feature.name}: {after}{behind}."
+    verb = "Change"
+    if is_number(feature) and not {change.before, change.after} & set(feature.codes):
+        verb = "Raise" if change.after > change.before else "Lower"
+    return f"{verb} {feature.name} from {before} to {after}{behind}."
