@@ -16,7 +16,7 @@ _EXACT = 1e-5
 """How well the sum of leaves must be the model's own score; boosters add up in single precision."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tree:
     """Nodes in arrays; a leaf has column -1.
 
@@ -52,7 +52,7 @@ class Tree:
             at[inner] = np.where(left, self.left[node], self.right[node])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Forest:
     """A sum of trees on the columns of a matrix; a row is favourable if the sum exceeds ``needed``."""
 

@@ -21,7 +21,7 @@ _BLUR = 1e-6
 """Of a number's range: so near a threshold, rounding in the model may send a value either way."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ForestOfFeatures:
     """A forest, and how the columns that it splits on come from the features of a table.
 
