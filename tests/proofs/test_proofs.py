@@ -116,12 +116,14 @@ def test_a_tree_program_proves_or_finds(trees: tuple[Any, ForestOfFeatures], cas
     def score(values: np.ndarray) -> np.ndarray:
         return np.asarray(model.predict_proba(columns(values))[:, 1] - 0.5)
 
-    free, _ = asked(rules, EVERY[person])
+    free, layout = asked(rules, EVERY[person])
     certificate, row = by_trees(free, forest, seconds=20.0)
-    if favourable(score, rules, person):
+    every = allowed(free, layout)
+    best = score(every).max() if len(every) else -1.0
+    if best > 1e-6:
         assert certificate is None
         assert row is not None
-    else:
+    elif best < -1e-6:  # where it is next to one half, rounding in the sums leaves the question open
         assert certificate is not None
         assert certificate.best <= forest.forest.needed
 

@@ -19,7 +19,7 @@ from gpae.table.freedom import Freedom
 from gpae.table.level_block import LevelBlock
 from gpae.table.value_block import ValueBlock
 
-__all__ = ["AllowedRows", "Outcome", "Sum"]
+__all__ = ["CONSTANT", "AllowedRows", "Outcome", "Part", "Program", "Sum"]
 
 Sum: TypeAlias = dict[int, float]
 """Coefficients of variables; under -1 stands the constant."""
@@ -93,7 +93,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class Part:
     """One way for a number to be: the variable that is 1 if it is so, what the number is then, and on which side.
 
     ``side`` is 1 above the person's own value, -1 below, 0 for the value itself and NaN for who has none.
@@ -117,7 +117,7 @@ class AllowedRows:
     value: dict[int, Sum]
     level: dict[int, dict[int, int]]
     stays: dict[int, Sum]
-    parts: "dict[int, list[_Part]]"
+    parts: "dict[int, list[Part]]"
 
     @classmethod
     def of(cls, freedom: Freedom) -> "AllowedRows":
@@ -143,17 +143,17 @@ class AllowedRows:
         own = float(self.freedom.own[0, i])
         lower, upper = (bound[:, block.columns] for bound in (self.freedom.lower, self.freedom.upper))
         x = self.freedom.x[:, block.columns]
-        parts: list[_Part] = []
+        parts: list[Part] = []
         self.stays[i] = {}
         if block.allowed(x, x, lower, upper)[0]:
             stay = self.program.binary()
             self.stays[i] = {stay: 1.0}
-            parts.append(_Part(stay, {stay: 0.0 if np.isnan(own) else own}, 0.0))
+            parts.append(Part(stay, {stay: 0.0 if np.isnan(own) else own}, 0.0))
         for code in block.grid.codes:
             setting = block.encode(np.array([code]))
             if block.allowed(setting, x, lower, upper)[0] and code != own:
                 taken = self.program.binary()
-                parts.append(_Part(taken, {taken: code}, np.sign(code - own)))
+                parts.append(Part(taken, {taken: code}, np.sign(code - own)))
         low, high = self._amounts(i, block)
         # on a grid the own value is no amount to change to
         gap = 1e-3 * (block.grid.step or 0.0)
@@ -175,7 +175,7 @@ class AllowedRows:
         reach = [] if np.isnan(own) or own in grid.codes else [own]
         return max(ends[0], min([grid.minimum, *reach])), min(ends[1], max([grid.maximum, *reach]))
 
-    def _amount(self, block: ValueBlock, low: float, high: float, side: float, parts: "list[_Part]") -> None:
+    def _amount(self, block: ValueBlock, low: float, high: float, side: float, parts: "list[Part]") -> None:
         """Add the amounts from low to high, if there are any."""
         program, grid = self.program, block.grid
         if grid.step is None:
@@ -184,7 +184,7 @@ class AllowedRows:
             taken, amount = program.binary(), program.variable(min(low, 0.0), max(high, 0.0))
             program.between(-np.inf, {amount: 1.0, taken: -high}, 0.0)
             program.between(0.0, {amount: 1.0, taken: -low}, np.inf)
-            parts.append(_Part(taken, {amount: 1.0}, side))
+            parts.append(Part(taken, {amount: 1.0}, side))
             return
         first, last = grid.nearest_between(np.array([low, high]), np.array([low, low]), np.array([high, high]))
         if np.isnan(first) or first > last:
@@ -192,7 +192,7 @@ class AllowedRows:
         n = float(round((last - first) / grid.step))
         taken, steps = program.binary(), program.variable(0.0, n, whole=True)
         program.between(-np.inf, {steps: 1.0, taken: -n}, 0.0)
-        parts.append(_Part(taken, {taken: float(first), steps: grid.step}, side))
+        parts.append(Part(taken, {taken: float(first), steps: grid.step}, side))
 
     def _levels(self, i: int, block: ValueBlock | LevelBlock) -> None:
         """Exactly one of the open levels; the missing one only for who has none."""
@@ -213,6 +213,10 @@ class AllowedRows:
             self.stays[i] = {stay: 1.0}
         if isinstance(block, ValueBlock):
             self.value[i] = {variable: float(level) for level, variable in self.level[i].items()}
+
+    def nothing_left(self) -> bool:
+        """Whether some feature has no value at all that the person may have."""
+        return not all(self.parts.values()) or not all(self.level.values())
 
     def _at(self, name: str) -> int:
         return self.freedom.schema.names.index(name)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gpae.proofs.certificate import Certificate
 from gpae.proofs.forest import Forest, Tree
-from gpae.proofs.program import CONSTANT, AllowedRows, Sum
+from gpae.proofs.program import CONSTANT, AllowedRows, Part, Program, Sum
 from gpae.table.constraint import Array, is_number
 from gpae.table.freedom import Freedom
 from gpae.table.schema import Schema
@@ -97,9 +97,10 @@ class ForestOfFeatures:
 def by_trees(freedom: Freedom, trees: ForestOfFeatures, seconds: float) -> tuple[Certificate | None, Array | None]:
     """Return a proof that the one person has no plan, or the best allowed row that was found, or neither."""
     rows = AllowedRows.of(freedom)
+    needed, slack = trees.forest.needed, trees.forest.error
+    if rows.nothing_left():
+        return Certificate("tree program", -np.inf, needed), None
     program = _TreeProgram(rows, trees)
-    needed = trees.forest.needed
-    slack = trees.forest.error
     goal = program.goal()
     if program.easy_bound + slack <= needed:
         return Certificate("tree program", program.easy_bound + slack, needed, details={"bound": "tree by tree"}), None
@@ -183,19 +184,30 @@ class _TreeProgram:
         return {CONSTANT: 1.0, above: -1.0} if slope > 0 else {above: 1.0}
 
     def _from_missing(self, tree: Tree, node: int, i: int, c: int) -> "Sum | bool":
-        """Who has no value may stay without, or be given one; both ways stay open then."""
+        """Who has no value may stay without, which has a way of its own, or be given one."""
         stays_left = bool(tree.goes_left(node, self.trees.absent[[c]])[0])
-        if len(self.rows.parts[i]) == 1 and self.rows.stays[i]:
+        given = [part for part in self.rows.parts[i] if part.taken not in self.rows.stays[i]]
+        if not given:
             return stays_left
-        return {self.rows.program.binary(): 1.0}
+        left = dict.fromkeys(self.rows.stays[i], 1.0) if stays_left else {}
+        slope = self.trees.slope[c]
+        cut = (float(tree.threshold[node]) - self.trees.offset[c]) / slope if slope else np.nan
+        program, blur = self.rows.program, self._blur(i)
+        for part in given:
+            above = program.binary()
+            program.between(-np.inf, {above: 1.0, part.taken: -1.0}, 0.0)
+            low, high = _part_ends(program, part)
+            # with the part taken: value <= cut + blur + (high - cut) above, and value >= cut - blur where above
+            program.between(-np.inf, _minus(part.value, {above: max(high - cut, 0.0), part.taken: cut + blur}), 0.0)
+            drop = max(cut - low, 0.0)
+            program.between(0.0, _minus(part.value, {above: drop, part.taken: cut - blur - drop}), np.inf)
+            side = {part.taken: 1.0, above: -1.0} if slope > 0 else {above: 1.0}
+            left = _minus(left, {v: -w for v, w in side.items()})
+        return left
 
     def _reach(self, i: int) -> tuple[float, float]:
         """The least and the largest value of a number over its parts."""
-        program, ends = self.rows.program, []
-        for part in self.rows.parts[i]:
-            low = sum(w * (1.0 if v == part.taken else program.lower[v]) for v, w in part.value.items())
-            high = sum(w * (1.0 if v == part.taken else program.upper[v]) for v, w in part.value.items())
-            ends.append((low, high))
+        ends = [_part_ends(self.rows.program, part) for part in self.rows.parts[i]]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def _blur(self, i: int) -> float:
@@ -214,6 +226,15 @@ class _TreeProgram:
             program.between(cut - blur - max(cut - low, 0.0), _minus(value, {above: max(cut - low, 0.0)}), np.inf)
             self.above[i, cut] = above
         return self.above[i, cut]
+
+
+def _part_ends(program: Program, part: Part) -> tuple[float, float]:
+    """The least and the largest value of a number in one of its parts."""
+    ends = [
+        sum(worth * (1.0 if v == part.taken else bounds[v]) for v, worth in part.value.items())
+        for bounds in (program.lower, program.upper)
+    ]
+    return ends[0], ends[1]
 
 
 def _minus(one: Sum, other: Sum) -> Sum:
