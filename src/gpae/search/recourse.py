@@ -12,11 +12,15 @@ from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.refine import Judge, refine
 from gpae.table.constraint import Array, Mask
 from gpae.table.freedom import Freedom
+from gpae.table.level_block import LevelBlock
+from gpae.table.value_block import ValueBlock
 
 __all__ = ["TASTES", "Found", "Preference", "Taste", "search_plans"]
 
 _STARTS = 16
 """Favourable people nearby from whom a search begins."""
+_SHARES = (0.1, 0.3, 0.6, 1.0)
+"""Of the way from a person's number to a bound, where it is tried alone."""
 _MORE_STARTS = 256
 """The same for further plans, which have to do without something."""
 _TURNS = 3
@@ -68,17 +72,15 @@ def search_plans(
     ``proposals`` are plans of another search (whose, and the rows), which are judged and trimmed as well. The first
     plan is the cheapest found. Each further one does without something that earlier ones lean on.
     """
-    people = _People(freedom, judge, near, taste, proposals, deadline)
-    everybody = np.arange(len(freedom))
-    n_features = len(freedom.layout.features)
-    plans = _Collected(n_features, k)
-    plans.add(freedom, people.best(everybody, np.zeros((len(freedom), n_features), dtype=np.bool_)))
+    people = _People(freedom, judge, near, taste, proposals, deadline, beam=2 if k == 1 else 2 * k)
+    nothing = np.zeros((len(freedom), len(freedom.layout.features)), dtype=np.bool_)
+    plans = _Collected.of(freedom, people.plans(np.arange(len(freedom)), nothing, _STARTS))
     for turn in range(_TURNS * (k - 1)):
-        who, locks = plans.to_do_without(len(freedom), turn)
+        who, locks = plans.to_do_without(k, turn)
         if not len(who) or deadline.left() <= 0:
             break
-        plans.add(freedom, people.best(who, locks, _MORE_STARTS))
-    return plans.found()
+        plans = plans.with_more(people.plans(who, locks, _MORE_STARTS))
+    return plans.cheapest(k)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,21 +93,41 @@ class _People:
     taste: Taste
     proposals: tuple[NDArray[np.intp], Array]
     deadline: Deadline
+    beam: int
 
-    def best(self, who: NDArray[np.intp], locked: Mask, n_starts: int = _STARTS) -> Found:
-        """The best plan of each of some people that leaves alone what is locked (n x F)."""
+    def plans(self, who: NDArray[np.intp], locked: Mask, n_starts: int) -> Found:
+        """The best plans of some people that leave alone what is locked (n x F)."""
         freedom = self.freedom.rows(who).locked(locked)
         near = self.near.people(who)
         place = np.full(len(self.freedom), -1)
         place[who] = np.arange(len(who))
         proposed = place[self.proposals[0]] >= 0
-        starts = near.starts(n_starts)
-        person = np.concatenate([starts[0], place[self.proposals[0][proposed]]])
-        candidates = np.concatenate([starts[1], self.proposals[1][proposed]])
+        starts = [near.starts(n_starts), (place[self.proposals[0][proposed]], self.proposals[1][proposed])]
+        if self.taste.change >= 1.0 or locked.any():
+            starts.append(_one_feature_alone(freedom))
+        person, candidates = (np.concatenate(parts) for parts in zip(*starts, strict=True))
         worth = partial(_cost, freedom, near, self.taste)
-        refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.deadline)
-        there = np.flatnonzero(refined.valid)
-        return Found(who[there], refined.u[there], refined.cost[there])
+        refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.deadline, self.beam)
+        return Found(who[refined.person], refined.u, refined.cost)
+
+
+def _one_feature_alone(freedom: Freedom) -> tuple[NDArray[np.intp], Array]:
+    """Plans that change a single feature: a number some way towards either of its bounds, a level to any other."""
+    people, trials = [], []
+    for block in freedom.layout.features:
+        own, lower, upper = (part[:, block.columns] for part in (freedom.x, freedom.lower, freedom.upper))
+        if isinstance(block, ValueBlock) and block.kind in ("continuous", "integer"):
+            settings = [own + share * (end - own) for end in (lower, upper) for share in _SHARES]
+        else:
+            ranks = range(block.width if isinstance(block, LevelBlock) else int(block.grid.maximum) + 1)
+            settings = [np.broadcast_to(block.encode(np.array([float(rank)])), own.shape) for rank in ranks]
+        free = np.flatnonzero((lower < upper).any(axis=1))
+        for setting in settings:
+            trial = freedom.x[free].copy()
+            trial[:, block.columns] = setting[free]
+            people.append(free)
+            trials.append(trial)
+    return np.concatenate(people), np.concatenate(trials)
 
 
 def _cost(freedom: Freedom, near: Neighbourhood, taste: Taste, person: NDArray[np.intp], U: Array) -> Array:
@@ -117,57 +139,57 @@ def _cost(freedom: Freedom, near: Neighbourhood, taste: Taste, person: NDArray[n
     return np.asarray(cost + taste.remoteness * near.distance(person, U) ** 2 if taste.remoteness else cost)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Collected:
-    """Each person's plans so far, with how far each feature moves in them."""
+    """Plans so far, the cheapest for each set of features that a person may change, in order of people and cost."""
 
-    def __init__(self, n_features: int, k: int) -> None:
-        self.n_features = n_features
-        self.k = k
-        self.parts: list[Found] = []
-        self.sizes: list[Array] = []
-        """n x F: how far each feature of a plan moved; 0 where it did not."""
+    freedom: Freedom
+    found: Found
+    size: Array
+    """n x F: the square of how far each feature of a plan moved; 0 where it did not change."""
 
-    def add(self, freedom: Freedom, found: Found) -> None:
-        """Keep the plans that change other features than the person's earlier ones."""
-        size = _sizes(freedom, found)
-        new = np.ones(len(found.row), dtype=np.bool_)
-        for part, earlier in zip(self.parts, self.sizes, strict=True):
-            if len(part.row):
-                at = np.minimum(np.searchsorted(part.row, found.row), len(part.row) - 1)
-                new &= ~((part.row[at] == found.row) & ((earlier[at] > 0) == (size > 0)).all(axis=1))
-        self.parts.append(Found(found.row[new], found.u[new], found.cost[new]))
-        self.sizes.append(size[new])
+    @classmethod
+    def of(cls, freedom: Freedom, found: Found) -> "_Collected":
+        """Keep the cheapest of the plans that change the same features of a person."""
+        x, layout = freedom.x[found.row], freedom.layout
+        step = np.square(found.u - x)
+        moved = np.stack([step[:, block.columns].sum(axis=1) for block in layout.features], axis=1)
+        changed = layout.changed(found.u, x)
+        order = np.lexsort((found.cost, found.row))
+        key = np.column_stack([found.row, np.packbits(changed, axis=1)])[order]
+        first = np.sort(np.unique(key, axis=0, return_index=True)[1])
+        kept = order[first]
+        size = np.where(changed, np.maximum(moved, 1e-12), 0.0)
+        return cls(freedom, Found(found.row[kept], found.u[kept], found.cost[kept]), size[kept])
 
-    def to_do_without(self, n_people: int, turn: int) -> tuple[NDArray[np.intp], Mask]:
+    def with_more(self, found: Found) -> "_Collected":
+        """These plans and others."""
+        return self.of(self.freedom, Found.joined([self.found, found]))
+
+    def _place(self) -> NDArray[np.intp]:
+        """Which of its person's plans each is, the cheapest being 0."""
+        row = self.found.row
+        return np.arange(len(row)) - np.searchsorted(row, row)
+
+    def to_do_without(self, k: int, turn: int) -> tuple[NDArray[np.intp], Mask]:
         """Who lacks plans, and what each is to leave alone this time.
 
         In even turns one feature of every plan so far, so that the next is unlike all of them; in odd ones, which are
-        easier to answer, one of the last plan only. First it is the feature that a plan leans on most, then the second,
-        and so on.
+        easier to answer, one of a single plan. First it is the feature that a plan leans on most, then the second, and
+        so on.
         """
-        count, locks = np.zeros(n_people, dtype=np.intp), np.zeros((n_people, self.n_features), dtype=np.bool_)
-        for part, size in zip(self.parts, self.sizes, strict=True):
-            count[part.row] += 1
-            order = np.argsort(-size, axis=1, kind="stable")
-            last = np.maximum((size > 0).sum(axis=1) - 1, 0)
-            feature = order[np.arange(len(order)), np.minimum(turn // 2, last)]
-            if turn % 2:
-                locks[part.row] = False
-            locks[part.row, feature] = True
-        who = np.flatnonzero((count > 0) & (count < self.k))
+        row, size = self.found.row, self.size
+        count = np.bincount(row, minlength=len(self.freedom))
+        order = np.argsort(-size, axis=1, kind="stable")
+        last = np.maximum((size > 0).sum(axis=1) - 1, 0)
+        feature = order[np.arange(len(order)), np.minimum(turn // 2, last)]
+        meant = np.ones(len(row), dtype=np.bool_) if turn % 2 == 0 else self._place() == (turn // 2) % count[row]
+        locks = np.zeros((len(self.freedom), size.shape[1]), dtype=np.bool_)
+        locks[row[meant], feature[meant]] = True
+        who = np.flatnonzero((count > 0) & (count < k))
         return who, locks[who]
 
-    def found(self) -> Found:
-        """All plans, each person's cheapest first, at most k of each."""
-        every = Found.joined(self.parts)
-        place = np.arange(len(every.row)) - np.searchsorted(every.row, every.row)
-        kept = place < self.k
-        return Found(every.row[kept], every.u[kept], every.cost[kept])
-
-
-def _sizes(freedom: Freedom, found: Found) -> Array:
-    """n x F: the weighted square of how far each feature of plans moved; 0 where it did not change."""
-    x, layout = freedom.x[found.row], freedom.layout
-    step = np.square(found.u - x)
-    size = np.stack([step[:, block.columns].sum(axis=1) for block in layout.features], axis=1)
-    return np.where(layout.changed(found.u, x), np.maximum(size, 1e-12), 0.0)
+    def cheapest(self, k: int) -> Found:
+        """At most k plans of each person."""
+        kept = self._place() < k
+        return Found(self.found.row[kept], self.found.u[kept], self.found.cost[kept])

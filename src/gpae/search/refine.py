@@ -31,6 +31,8 @@ _LINE = (0.2, 0.4, 0.6, 0.8)
 """Shares of the way from the person to the plan that are tried for all features together,"""
 _ALONE = (0.0, 0.35, 0.7)
 """and for each number alone."""
+_FURTHER = (1.0, 1.5, 2.5)
+"""How much further the other numbers go where a feature is given back for them."""
 _COORDINATE_ROUNDS = 4
 
 
@@ -71,11 +73,11 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refined:
-    """The best plan of each of P people; ``valid`` says who has one."""
+    """Plans that the model accepts, several a person allowed: whose, the rows, what they cost."""
 
+    person: NDArray[np.intp]
     u: Array
     cost: Array
-    valid: Mask
 
 
 def refine(
@@ -97,7 +99,7 @@ def refine(
         if deadline.left() <= 0 or not len(plans.person):
             break
         plans = trim(plans)
-    return plans.best(len(freedom))
+    return Refined(plans.person, plans.u, plans.cost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,13 +131,6 @@ class _Plans:
         kept = order[place < n]
         return replace(self, person=self.person[kept], u=self.u[kept], cost=self.cost[kept])
 
-    def best(self, n_people: int) -> Refined:
-        """The cheapest of each person, NaN for who has none."""
-        first = self.cheapest(1)
-        u, cost = np.full((n_people, self.freedom.x.shape[1]), np.nan), np.full(n_people, np.inf)
-        u[first.person], cost[first.person] = first.u, first.cost
-        return Refined(u, cost, np.isfinite(cost))
-
     def without_what_is_not_needed(self) -> "_Plans":
         """Give features back: each alone first, then as many as can be given back together, the dearest first."""
         changed = self._changed()
@@ -166,6 +161,17 @@ class _Plans:
         share = np.tile(_LINE, len(self.u))[:, None]
         x, u = self.freedom.x[self.person[index]], self.u[index]
         return self._improved(index, np.where(numbers, x + share * (u - x), u), None)
+
+    def exchanged(self) -> "_Plans":
+        """Give one feature back and let the other numbers make up for it."""
+        changed = self._changed()
+        plan, feature = np.nonzero(changed & (changed.sum(axis=1, keepdims=True) > 1))
+        plan, feature = np.repeat(plan, len(_FURTHER)), np.repeat(feature, len(_FURTHER))
+        further = np.tile(_FURTHER, len(plan) // len(_FURTHER))[:, None]
+        back = np.arange(changed.shape[-1]) == feature[:, None]
+        x, u = self.freedom.x[self.person[plan]], self.u[plan]
+        moved = np.where(self.freedom.layout.discrete, u, x + further * (u - x))
+        return self._improved(plan, np.where(_columns(self.freedom.layout, back), x, moved), back)
 
     def number_by_number(self) -> "_Plans":
         """Move one number of each plan towards the person."""
@@ -211,7 +217,10 @@ class _Plans:
 _TRIMMING: tuple[Callable[[_Plans], _Plans], ...] = (
     _Plans.without_what_is_not_needed,
     _Plans.towards_the_person,
+    _Plans.exchanged,
     *[_Plans.number_by_number] * _COORDINATE_ROUNDS,
+    _Plans.exchanged,
+    _Plans.number_by_number,
     _Plans.without_what_is_not_needed,
 )
 
