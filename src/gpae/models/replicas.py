@@ -1,0 +1,69 @@
+"""Models that retraining would give, without retraining: the last layer redrawn by bootstrap and from its posterior.
+
+The logit of a GPAE is linear in the Fourier features of its encoder, g = v'phi(x) + b. Around the fitted v the loss of
+n rows is a quadratic with the Hessian
+
+    H = sum_i p_i (1 - p_i) phi_i phi_i' + I / (w |theta|^2),
+
+the second term being the prior of the paper's weights (w: the weight of the cross-entropy). A bootstrap that counts row
+i n_i times, n_i ~ Poisson(1), moves v by H^-1 sum_i (n_i - 1)(y_i - p_i) phi_i; a draw of the posterior, by H^-1/2 eps.
+Half of the replicas are of either kind.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpae.arrays import Labels, Rows
+from gpae.numerics.autoencoder import AutoEncoder
+from gpae.numerics.fourier import FourierMap, features
+from gpae.numerics.tiles import in_tiles
+
+__all__ = ["Replicas"]
+
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replicas:
+    """How R retrained models would differ from the fitted one: logits moved by shifts'phi(x)."""
+
+    features: FourierMap
+    shifts: Float[Tensor, "S R"]
+
+    @classmethod
+    def draw(cls, model: AutoEncoder, X: Rows, y: Labels, weight: float, n: int, seed: int) -> "Replicas":
+        """Draw n replicas of a model fitted to encoded rows and labels; ``weight`` is that of the cross-entropy."""
+        generator = torch.Generator().manual_seed(seed)
+        rows, labels = torch.as_tensor(X), torch.as_tensor(y, dtype=torch.float64)
+        n_features, half = len(model.encoder.phases), n // 2
+        hessian = torch.eye(n_features, dtype=torch.float64) / (weight * float(model.theta.square().sum()))
+        pull = torch.zeros(n_features, half, dtype=torch.float64)
+        for start in range(0, len(rows), _CHUNK):
+            phi = features(model.encoder, rows[start : start + _CHUNK])
+            p = torch.sigmoid(phi @ (model.encoder_weights @ model.theta) + model.theta0)
+            hessian += phi.T @ (phi * (p * (1 - p)).unsqueeze(1))
+            counts = torch.poisson(torch.ones(len(p), half, dtype=torch.float64), generator=generator)
+            pull += phi.T @ ((counts - 1) * (labels[start : start + _CHUNK] - p).unsqueeze(1))
+        root = torch.linalg.cholesky(hessian)
+        bootstrap = torch.cholesky_solve(pull, root)
+        noise = torch.randn(n_features, n - half, dtype=torch.float64, generator=generator)
+        posterior = torch.linalg.solve_triangular(root.T, noise, upper=True)
+        return cls(model.encoder, torch.cat([bootstrap, posterior], dim=1))
+
+    def moved(self, X: Rows) -> NDArray[np.float64]:
+        """B x R: by how much each replica's logit of each row differs from the model's."""
+        (moved,) = in_tiles(lambda x: (features(self.features, x) @ self.shifts,), (torch.tensor(X),))
+        return np.asarray(moved.numpy())
+
+    def survival(self, X: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The share of replicas under which rows with these logits are still favourable."""
+        return np.asarray((logits[:, None] + self.moved(X) > 0).mean(axis=1))
+
+    def at_level(self, X: Rows, logits: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+        """The logit that a share ``level`` of the replicas exceeds: above 0 exactly where so many still agree."""
+        return np.quantile(logits[:, None] + self.moved(X), 1.0 - level, axis=1, method="lower")
