@@ -1,4 +1,4 @@
-"""Settings of the baselines' searches: what is refused before any work starts, and what a preset decides."""
+"""Settings of the baselines and their searches: what is refused before any work starts, and what a preset decides."""
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
