@@ -39,7 +39,8 @@ def test_a_margin_that_nobody_can_reach_is_not_asked(fitted: Any) -> None:
     np.testing.assert_array_equal(logits(fitted, 7.0), logits(fitted, 0.0))
 
 
-def test_a_negative_margin_is_refused(fitted: Any) -> None:
+@pytest.mark.parametrize("margin", [-1.0, True, "auto", float("nan")])
+def test_what_is_no_margin_is_refused(fitted: Any, margin: Any) -> None:
     rows, layout = square(400)
     with pytest.raises(InputError, match="margin"):
-        type(fitted)(margin=-1.0).fit(rows, np.arange(400) % 2, layout=layout)
+        type(fitted)(margin=margin).fit(rows, np.arange(400) % 2, layout=layout)

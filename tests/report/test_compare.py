@@ -55,3 +55,12 @@ def test_worse_means_more_than_two_of_the_papers_deviations_in_the_bad_direction
             value = paper["mean"][metric] + sign * steps * paper["std"][metric]
             ours = summarised(records({("GPAE", 0): value}, metric=metric), "counterfactual")
             assert bool(beside_the_paper(ours, "counterfactual").worse[0]) is worse
+
+
+def test_two_deviations_exactly_are_within_whatever_the_last_bit_says() -> None:
+    """1.00 - 0.98 is more than 2 x 0.01 in floating point."""
+    printed = paper_tables().query("metric == 'Validity' and mean == 0.98 and std == 0.01").iloc[0]
+    masked = printed["table"] == "counterfactual_masked"
+    ours = records({(printed["method"], 0): 1.0}, metric="Validity", masked=masked).assign(dataset=printed["dataset"])
+    counts = agreement(summarised(ours, printed["table"]), printed["table"])
+    assert counts.loc["Validity"].to_dict() == {"within": 1, "better": 0, "worse": 0}

@@ -1,6 +1,5 @@
 """A plain neural network of the encoder's shape: what the GPAE's classifier is compared with."""
 
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -13,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from gpae.errors import InputError, one_of
+from gpae.errors import one_of
 from gpae.models.network import NetworkSchedule, perceptron, train_network
+from gpae.models.search_settings import check_settings
 from gpae.numerics.tiles import in_tiles
 
 __all__ = ["NeuralNetwork"]
@@ -70,10 +70,8 @@ class NeuralNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         one_of("activation", self.activation, ("relu", "cosine"))
-        for name in ("n_hidden", "n_latent", "batch_size", "max_epochs", "patience"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InputError(f"{name}={value!r} must be a whole number of at least 1")
+        counts = ["n_hidden", "n_latent", "batch_size", "max_epochs", "patience"]
+        check_settings(self.get_params(), counts=counts)
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, *, validation: tuple[ArrayLike, ArrayLike] | None = None

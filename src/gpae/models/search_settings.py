@@ -1,4 +1,4 @@
-"""Settings of the baselines' searches: what is refused before any work starts, and what a preset decides."""
+"""Settings of the baselines and their searches: what is refused before any work starts, and what a preset decides."""
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
@@ -25,7 +25,7 @@ def check_settings(
             raise InputError(f"{name}={value!r} must be a whole number of at least 1")
     for name, bound in (least or {}).items():
         value = parameters[name]
-        if not (isinstance(value, Real) and bound <= float(value) < np.inf):
+        if isinstance(value, bool) or not (isinstance(value, Real) and bound <= float(value) < np.inf):
             raise InputError(f"{name}={value!r} must be a number of at least {bound:g}")
 
 
