@@ -278,13 +278,16 @@ def test_what_a_narrower_training_type_cannot_hold_is_still_copied_bit_for_bit(t
     assert (plans.debt[plans.found] == 1 / 3).all()
 
 
-def test_nothing_to_change_is_a_proof_and_many_plans_end_early(explainer: TabularExplainer, people) -> None:
+def test_nothing_to_change_is_a_proof_and_no_two_plans_change_the_same_features(explainer: TabularExplainer, people) -> None:
     refused = people[explainer.predict(people) == "no"].head(4)
     stuck = explainer.explain(refused, immutable=tuple(people.columns))
     assert stuck.summary() == {"infeasible": 4}
     assert stuck.table.reason.str.contains("nothing of this row may change").all()
-    many = explainer.explain(refused, k=50).table
-    assert many.groupby("row").size().max() <= len(people.columns)
+    assert {proof["ground"] for proof in stuck.certificates.values()} == {"nothing may change"}
+    many = explainer.explain(refused, k=50).changes
+    sets = many.groupby(["row", "plan"]).feature.agg(frozenset)
+    assert not sets.groupby("row").agg(lambda each: each.duplicated().any()).any()
+    assert sets.groupby("row").size().max() > 4
 
 
 def test_a_row_that_cannot_reach_the_margin_settles_for_less(table: pd.DataFrame) -> None:

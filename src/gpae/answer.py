@@ -2,8 +2,8 @@
 
 import html
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +11,18 @@ import pyarrow as pa
 
 from gpae.errors import InputError
 from gpae.plots.plan import plan as draw_plan
-from gpae.plots.plan_view import PlanView
 from gpae.table.frames import FrameKind, from_arrow, write_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from gpae.written_plans import WrittenPlans
+
 __all__ = ["OWN_COLUMNS", "Answer"]
 
 OWN_COLUMNS = (
     "row", "plan", "status", "found",
-    "probability", "distance", "changes", "log_density", "plausibility", "reason", "cost",
+    "probability", "distance", "changes", "log_density", "plausibility", "reason", "calibrated", "survival", "cost",
 )  # fmt: skip
 """Our columns; the features stand between ``found`` and ``probability``."""
 
@@ -34,21 +35,23 @@ class Answer:
     ----------
     arrow
         The long table, one line a plan, at least one a person.
-    arrow_changes
-        One line a changed feature.
+    plans
+        The plans behind it, which can be asked for more.
     kind
-        Which library's frames ``table`` and ``changes`` are: the one of the query.
+        Which library's frames the tables are: the one of the query.
     prefix
         In front of our own column names, where a feature has one of them.
-    view
-        Gives the picture's view of one plan: ``view(line)``.
     """
 
     arrow: pa.Table
-    arrow_changes: pa.Table
+    plans: "WrittenPlans"
     kind: FrameKind
     prefix: str
-    view: Callable[[int], PlanView]
+
+    @cached_property
+    def arrow_changes(self) -> pa.Table:
+        """One line a changed feature."""
+        return self.plans.changes()
 
     @property
     def table(self) -> Any:
@@ -59,6 +62,39 @@ class Answer:
     def changes(self) -> Any:
         """Only what changes: row, plan, feature, before, after."""
         return from_arrow(self.arrow_changes, self.kind)
+
+    @property
+    def sentences(self) -> Any:
+        """The changes in words: row, plan, feature, low, high, range, sentence.
+
+        ``low`` and ``high`` are the values between which a number may lie, in the user's units, with all other changes
+        as in the plan; the model was asked along that range, which takes a moment.
+        """
+        return from_arrow(self.arrow_sentences, self.kind)
+
+    @cached_property
+    def arrow_sentences(self) -> pa.Table:
+        """:attr:`sentences` as an Arrow table."""
+        return self.plans.told()
+
+    @property
+    def reasons(self) -> Any:
+        """Why the model refuses: row, feature, value, usual, weight, each person's weightiest reason first.
+
+        These are no advice: what weighs most may be what cannot change. ``usual`` is what favoured people mostly have,
+        ``weight`` by how much the logit rises, on average, with their values in this feature alone.
+        """
+        return from_arrow(self.arrow_reasons, self.kind)
+
+    @cached_property
+    def arrow_reasons(self) -> pa.Table:
+        """:attr:`reasons` as an Arrow table."""
+        return self.plans.refused()
+
+    @property
+    def certificates(self) -> dict[int, dict[str, Any]]:
+        """The proof for each person who has no plan, by row: on what ground, and the figures to check it."""
+        return self.plans.certificates()
 
     def _own(self, name: str) -> list[Any]:
         return list(self.arrow[self.prefix + name].to_pylist())
@@ -72,7 +108,7 @@ class Answer:
         """One person's plan: from where, to where, and where others lie."""
         for line, key in enumerate(zip(self._own("row"), self._own("plan"), self._own("found"), strict=True)):
             if key == (row, plan, True):
-                return draw_plan(self.view(line))
+                return draw_plan(self.plans.view(line))
         reasons = [r for at, r in zip(self._own("row"), self._own("reason"), strict=True) if at == row]
         if not reasons:
             raise InputError(f"there is no row {row}: the query has {len(set(self._own('row')))} rows")

@@ -1,7 +1,7 @@
 """From people to verified plans: a method proposes, the model that decides disposes, and what cannot be is proved."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from gpae.search.refine import Count, Judge, Logits
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 
-__all__ = ["Asked", "PlanFinder", "Plans", "Propose", "Prove"]
+__all__ = ["Asked", "Outcome", "PlanFinder", "Plans", "Propose", "Prove"]
 
 Propose = Callable[[Freedom, int], tuple[NDArray[np.intp], Array]]
 """(people, seed) -> plans of a guiding search: whose, and the rows."""
@@ -42,8 +42,26 @@ class Asked:
     seed: int = 0
     margin: float = 0.0
     """Logit units beyond the boundary that every plan must have."""
+    survival: float | None = None
+    """The share of retrained models that must favour every plan too."""
     taste: Taste = field(default_factory=Taste)
     deadline: Deadline = field(default_factory=lambda: Deadline(None))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is no more than every method can do by itself."""
+        return self.k == 1 and self.margin == 0.0 and self.survival is None and self.deadline.at is None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """How a search ended, for everybody: the plans, the proofs, and what else there is to say."""
+
+    found: Counterfactuals
+    certificates: dict[int, Certificate] = field(default_factory=dict)
+    """By position, of those who are proved to have no plan."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """By position, of those without a plan of whom more can be said than their status does."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +74,10 @@ class Plans:
     """By position, of those who are proved to have no plan."""
     reasons: dict[int, str] = field(default_factory=dict)
     count: Count = field(default_factory=Count)
+
+    def outcome(self, freedom: Freedom) -> Outcome:
+        """Everything in the form in which it is written down."""
+        return Outcome(self.counterfactuals(freedom), self.certificates, self.reasons)
 
     def counterfactuals(self, freedom: Freedom) -> Counterfactuals:
         """One entry a plan, and one for each of the people without any."""
@@ -125,6 +147,10 @@ class PlanFinder:
         plans.status[list(plans.certificates)] = Status.INFEASIBLE
         plans.status[said > 0] = Status.ALREADY_FAVOURABLE
         return plans
+
+    def glance(self, freedom: Freedom, asked: Asked) -> Found:
+        """One plan for each of some people, from the people nearby alone; without any proof where there is none."""
+        return self._searched(freedom, replace(asked, k=1), Count(), _NEIGHBOURS, None)
 
     def _some(self, freedom: Freedom, who: NDArray[np.intp], asked: Asked, plans: Plans) -> None:
         """Search for some of the people, harder for those who get nothing, and try to prove what is left."""

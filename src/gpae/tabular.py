@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Sequence
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,28 +12,25 @@ from sklearn.exceptions import NotFittedError
 
 from gpae.answer import OWN_COLUMNS, Answer
 from gpae.answer_writer import AnswerWriter
+from gpae.arguments import a_count, a_margin, a_seed, a_share, a_text, names, plain
 from gpae.arrays import Rows
 from gpae.artefact import State, read_artefact, write_artefact
 from gpae.clock import Deadline
 from gpae.errors import ArtefactError, InputError, one_of
 from gpae.explainer import Explainer
 from gpae.explainers import EXPLAINERS
-from gpae.favourable import FavourableRows
-from gpae.models.given_model import GivenModel
-from gpae.models.given_provers import provers_of
+from gpae.learnt import Learnt
 from gpae.models.gp_autoencoder import GPAEClassifier
-from gpae.models.own_model import OwnModel
 from gpae.models.surrogate import Fidelity
-from gpae.plan_finder import Asked, PlanFinder, Prove
-from gpae.proofs.enumeration import by_every_row
-from gpae.search.recourse import TASTES, Preference
-from gpae.table.codec import Codec
+from gpae.plan_finder import Asked, Outcome
+from gpae.relaxation import Question, explained_refusals
+from gpae.search.recourse import TASTES, Preference, Taste
+from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Constraint
 from gpae.table.constraints import read_constraints
-from gpae.table.freedom import Freedom
+from gpae.table.frames import has_column
 from gpae.table.levels import Level, find_level, listed
 from gpae.table.schema import ScalingName, Schema
-from gpae.table.table_maker import TableMaker
 
 __all__ = ["TabularExplainer"]
 
@@ -75,16 +71,7 @@ class TabularExplainer:
     ['row', 'plan', 'status', 'found']
     """
 
-    schema_: Schema
-    codec_: Codec
-    method_: Explainer
-    favourable_rows_: FavourableRows
-    scale_: Rows
-    given_: GivenModel | None = None
-    """The user's own model, where that is what decides, and"""
-    provers_: tuple[Prove, ...] = ()
-    fidelity_: Fidelity | None = None
-    """how well the surrogate that guides the search knows it."""
+    learnt_: Learnt
 
     def __init__(
         self,
@@ -101,16 +88,16 @@ class TabularExplainer:
         **hyper_parameters: Any,
     ) -> None:
         self.label = label
-        self.favourable = _plain(favourable)
-        self.method = EXPLAINERS.resolve(_text(method, "method"))
+        self.favourable = plain(favourable)
+        self.method = EXPLAINERS.resolve(a_text(method, "method"))
         self.schema = schema
-        self.immutable = _names(immutable, "immutable")
+        self.immutable = names(immutable, "immutable")
         one_of("scaling", scaling, ("minmax", "robust", "quantile"))
         self.scaling: ScalingName = scaling
-        self.seed = _seed(seed)
-        self.drop = _names(drop, "drop")
-        self.prefix = _text(prefix, "prefix")
-        self.hyper_parameters = {name: _plain(value) for name, value in hyper_parameters.items()}
+        self.seed = a_seed(seed)
+        self.drop = names(drop, "drop")
+        self.prefix = a_text(prefix, "prefix")
+        self.hyper_parameters = {name: plain(value) for name, value in hyper_parameters.items()}
         self._new_method()
 
     def _new_method(self, labels: tuple[Level, Level] | None = None) -> Explainer:
@@ -149,13 +136,14 @@ class TabularExplainer:
                 "a classifier needs rows of both classes"
             )
         held_out = None if validation is None else self._validation(codec, validation)
-        method = self._new_method(codec.schema.labels).fit(X, y, layout=codec.layout, validation=held_out)
-        self.codec_, self.schema_, self.method_ = codec, codec.schema, method
-        self._learn_favourable(X, codec.layout.to_user(X))
+        method = self._new_method(codec.schema.labels)
+        self.learnt_ = Learnt.from_labels(codec, method, X, y, held_out, self.seed)
         return self
 
     @classmethod
-    def explaining(cls, model: Any, train: Any, *, label: str, favourable: Any, **options: Any) -> "TabularExplainer":
+    def explaining(
+        cls, model: Any, train: Any, *, label: str, favourable: Any, validation: Any = None, **options: Any
+    ) -> "TabularExplainer":
         """Explain a model that exists already: its own decisions are what plans are searched for and verified on.
 
         Parameters
@@ -165,34 +153,51 @@ class TabularExplainer:
             XGBoost, LightGBM, CatBoost), a torch module of the columns' numbers, or any function of a table that
             returns probabilities of the favourable label, or labels.
         train
-            The table that it was fitted on, or one like it. The label column may be missing: what the model says
-            stands in for it.
+            The table that it was fitted on, or one like it. The label column may be missing where a schema with both
+            labels is given: what the model says stands in for it.
+        validation
+            Labelled rows that the model was not fitted to: what plans' probabilities are calibrated on. None: they are
+            not calibrated, because rows that a model knows already say nothing about that.
         label, favourable, **options
             As for :class:`TabularExplainer`.
         """
         explainer = cls(label=label, favourable=favourable, **options)
-        explainer._explain_model(model, train)
+        schema = explainer._schema_for(train)
+        explainer._refuse_collisions(schema)
+        codec = Codec.fit(train, schema, explainer.scaling)
+        labels = codec.labels(train) if has_column(train, codec.schema.label) else None
+        method = explainer._new_method(codec.schema.labels)
+        learnt = Learnt.from_model(codec, method, model, train, labels, explainer.seed)
+        if validation is not None:
+            encoded = explainer._readable(codec, validation, "validation table, ")
+            learnt = learnt.calibrated_on(encoded, codec.labels(validation))
+        explainer.learnt_ = learnt
         return explainer
 
-    def _explain_model(self, model: Any, train: Any) -> None:
-        """Distil a surrogate from what the model says of the training rows, and keep both."""
-        schema = self._schema_for(train)
-        self._refuse_collisions(schema)
-        codec = Codec.fit(train, schema, self.scaling)
-        encoded = codec.encode(train)
-        assert codec.schema.labels is not None
-        given = GivenModel.of(model, TableMaker.like(train, codec.schema), codec.schema.labels)
-        scores = given(encoded.values)
-        if (scores > 0.5).all() or (scores <= 0.5).all():
-            says = codec.schema.labels[int(scores[0] > 0.5)]
-            raise InputError(f"the model says {says!r} of every training row; there is nothing to explain")
-        method = self._new_method(codec.schema.labels)
-        method.set_params(classifier=method.get_params(deep=False)["classifier"].distil(encoded.rows, scores))
-        method.fit(encoded.rows, (scores > 0.5).astype(np.int64), layout=codec.layout)
-        self.codec_, self.schema_, self.method_, self.given_ = codec, codec.schema, method, given
-        self.provers_ = provers_of(model, given, codec.schema, _some(encoded.values), given.favourable)
-        self.fidelity_ = Fidelity.of(scores, method.classifier_.predict_proba(encoded.rows)[:, 1])
-        self._learn_favourable(encoded.rows, encoded.values)
+    @property
+    def schema_(self) -> Schema:
+        """The features as they were learnt."""
+        return self.codec_.schema
+
+    @property
+    def codec_(self) -> Codec:
+        """How tables are read and written."""
+        return self._learnt().codec
+
+    @property
+    def method_(self) -> Explainer:
+        """The fitted method."""
+        return self._learnt().method
+
+    @property
+    def fidelity_(self) -> Fidelity | None:
+        """How well the surrogate that guides the search knows the model that is explained; None: it is that model."""
+        return self._learnt().fidelity
+
+    def _learnt(self) -> Learnt:
+        if not hasattr(self, "learnt_"):
+            raise NotFittedError("this TabularExplainer is not fitted yet; call fit(table) first, or load a model")
+        return self.learnt_
 
     def _schema_for(self, train: Any) -> Schema:
         if self.schema is None:
@@ -227,58 +232,26 @@ class TabularExplainer:
                     "columns a prefix (prefix='cf_'; on the command line --prefix cf_)"
                 )
 
+    @classmethod
+    def _validation(cls, codec: Codec, table: Any) -> tuple[Rows, NDArray[np.int64]]:
+        return cls._readable(codec, table, "validation table, ").rows, codec.labels(table)
+
     @staticmethod
-    def _validation(codec: Codec, table: Any) -> tuple[Rows, NDArray[np.int64]]:
+    def _readable(codec: Codec, table: Any, what: str = "") -> Encoded:
+        """A table encoded; a row that cannot be is an error."""
         encoded = codec.encode(table)
         if encoded.bad.any():
             row = int(np.flatnonzero(encoded.bad)[0])
-            raise InputError(f"validation table, row {row}: {encoded.reasons[row]}")
-        return encoded.rows, codec.labels(table)
-
-    def _learn_favourable(self, X: Rows, values: Rows) -> None:
-        """Keep what the search and the answers need of the training rows that the model favours."""
-        layout = self.codec_.layout
-        chosen = X[self._decides().probability(X, values) > 0.5]
-        rows, density = chosen if len(chosen) else X, self._surrogate()
-        # a classifier without a density of its rows leaves the plans' plausibility open
-        densities = density.score_samples(rows) if hasattr(density, "score_samples") else np.zeros(0)
-        self.favourable_rows_ = FavourableRows.of(rows, densities, self.codec_)
-        spread = X.std(axis=0)
-        self.scale_ = np.where(layout.continuous & (spread > 0), 1.0 / np.where(spread > 0, spread, 1.0), 1.0)
-
-    def _decides(self) -> OwnModel | GivenModel:
-        """The model that decides: the user's, or the one that the method has trained."""
-        return self.given_ or OwnModel(self.method_.classifier_)
-
-    def _surrogate(self) -> Any:
-        """The classifier that the method has trained."""
-        return self.method_.classifier_
-
-    def _finder(self) -> PlanFinder:
-        decides = self._decides()
-        every = partial(by_every_row, logits=lambda people, U: decides.logits(people, np.arange(len(U)), U))
-        return PlanFinder(
-            logits=decides.logits,
-            favourable=self.favourable_rows_.some,
-            scale=self.scale_,
-            propose=self.method_.proposals,
-            provers=(lambda person, seconds: every(person), *self.provers_),
-        )
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "method_"):
-            raise NotFittedError("this TabularExplainer is not fitted yet; call fit(table) first, or load a model")
+            raise InputError(f"{what}row {row}: {encoded.reasons[row]}")
+        return encoded
 
     # predicting
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """Class probabilities: (unfavourable, favourable), one line a row."""
-        self._check_fitted()
-        encoded = self.codec_.encode(table)
-        if encoded.bad.any():
-            row = int(np.flatnonzero(encoded.bad)[0])
-            raise InputError(f"row {row}: {encoded.reasons[row]}")
-        favourable = self._decides().probability(encoded.rows, encoded.values)
+        learnt = self._learnt()
+        encoded = self._readable(learnt.codec, table)
+        favourable = learnt.decides.probability(encoded.rows, encoded.values)
         return np.column_stack([1.0 - favourable, favourable])
 
     def predict(self, table: Any) -> NDArray[Any]:
@@ -297,6 +270,8 @@ class TabularExplainer:
         seed: int = 0,
         deadline: float | None = None,
         prefer: Preference | None = None,
+        margin: float | None = None,
+        survival: float | None = None,
     ) -> Answer:
         """Find up to ``k`` plans for each row of a table.
 
@@ -319,34 +294,38 @@ class TabularExplainer:
         prefer
             ``"plausible"``, ``"near"`` or ``"sparse"`` plans. None: one plan by the method itself, as long as nothing
             is asked that it cannot do; ``"plausible"`` otherwise.
+        margin
+            Logit units beyond the boundary that every plan must have.
+        survival
+            The least share of retrained models that must favour every plan too, from 0 to 1.
         """
-        self._check_fitted()
-        until = Deadline.after(deadline)
-        seed = _seed(seed)
-        asked = read_constraints(constraints)
-        if prefer is not None:
-            one_of("prefer", prefer, tuple(TASTES))
-        fixed = self.codec_.layout.named(_names(immutable, "immutable"))
-        encoded = self.codec_.encode(table)
+        learnt, until = self._learnt(), Deadline.after(deadline)
+        asked = Asked(a_count(k), a_seed(seed), a_margin(margin), a_share(survival, "survival"), _taste(prefer), until)
+        rules = read_constraints(constraints)
+        fixed = learnt.codec.layout.named(names(immutable, "immutable"))
+        encoded = learnt.codec.encode(table)
         good = np.flatnonzero(~encoded.bad)
         rows, values = encoded.rows[good], encoded.values[good]
-        freedom = Freedom.of(self.codec_.layout, self.schema_, asked, rows, own=values, fixed=fixed)
-        plain = not freedom.constraints and k == 1 and prefer is None and deadline is None and self.given_ is None
-        reasons: dict[int, str] = {}
-        if plain:
-            found = self.method_.explain(rows, 1, fixed=fixed, seed=seed)
+        question = Question(learnt.codec.layout, self.schema_, rules, fixed)
+        freedom = question.freedom(rows, values)
+        by_the_method = prefer is None and learnt.given is None and not freedom.constraints and asked.is_plain
+        if by_the_method:
+            outcome = Outcome(self.method_.explain(rows, 1, fixed=fixed, seed=asked.seed))
         else:
-            plans = self._finder().find(freedom, Asked(_count(k), seed, 0.0, TASTES[prefer or "plausible"], until))
-            found, reasons = plans.counterfactuals(freedom), plans.reasons
-        writer = AnswerWriter(self.codec_, self._decides(), self._surrogate(), self.favourable_rows_, self.prefix)
-        return writer.write(table, encoded, good, found, freedom, reasons)
+            finder = learnt.finder(asked.survival)
+            outcome = finder.find(freedom, asked).outcome(freedom)
+            outcome = explained_refusals(question, freedom, finder, outcome, asked)
+        return AnswerWriter(learnt, self.prefix, asked).write(table, encoded, good, freedom, outcome)
 
     # saving
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted explainer to one file: safetensors and a JSON manifest with versions and checksums."""
-        self._check_fitted()
-        inner = self.method_.state()
+        """Write the fitted explainer to one file: safetensors and a JSON manifest with versions and checksums.
+
+        A model that was brought to :meth:`explaining` is not in it: keep it as its library does, and give it to
+        :meth:`load` again.
+        """
+        learnt = self._learnt().state()
         values = {
             "label": self.label,
             "favourable": self.favourable,
@@ -357,65 +336,41 @@ class TabularExplainer:
             "drop": list(self.drop),
             "prefix": self.prefix,
             "hyper_parameters": self.hyper_parameters,
-            "codec": self.codec_.to_dict(),
-            "state": inner.values,
         }
-        arrays = {**{f"method.{k}": v for k, v in inner.arrays.items()}}
-        favourable = self.favourable_rows_
-        arrays |= {"log_densities": favourable.log_densities, "distributions": favourable.distributions}
-        arrays |= {"favourable": favourable.some, "scale": self.scale_}
-        write_artefact(path, State(arrays, values))
+        write_artefact(path, State({}, values).with_part("learnt", learnt))
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "TabularExplainer":
-        """Read what :meth:`save` wrote; a damaged or foreign file is refused."""
+    def load(cls, path: str | PathLike[str], model: Any = None) -> "TabularExplainer":
+        """Read what :meth:`save` wrote; a damaged or foreign file is refused.
+
+        ``model``: the model that the explainer was made for by :meth:`explaining`, where it was.
+        """
         saved = read_artefact(path)
         values = dict(saved.values)
         try:
-            codec, state = Codec.from_dict(values.pop("codec")), values.pop("state")
+            values.pop("learnt")
             hyper_parameters = values.pop("hyper_parameters")
             explainer = cls(**values, **hyper_parameters)
-            arrays = {k.removeprefix("method."): v for k, v in saved.arrays.items() if k.startswith("method.")}
-            method = explainer._new_method()
-            method.restore(State(arrays, state), codec.layout)
-            parts = (saved.arrays[name] for name in ("log_densities", "distributions", "favourable"))
-            favourable = FavourableRows(*parts)
-            scale = saved.arrays["scale"]
+            state = saved.part("learnt")
+            learnt = Learnt.from_state(state, explainer._new_method())
+            explains_another = bool(state.values["given"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ArtefactError(f"{path} is not a model that this version can read ({error}); fit it again") from error
-        explainer.codec_, explainer.schema_, explainer.method_ = codec, codec.schema, method
-        explainer.favourable_rows_, explainer.scale_ = favourable, scale
+        if explains_another and model is None:
+            raise InputError(
+                f"{path} explains a model that is not in the file; give it: load({str(path)!r}, model=...)"
+            )
+        if not explains_another and model is not None:
+            raise InputError(f"{path} explains the classifier that is in the file; load it without model=")
+        explainer.learnt_ = learnt.with_given(model) if explains_another else learnt
         return explainer
 
 
-def _plain(value: Any) -> Any:
-    """A numpy scalar or array as the Python value that can be written to a file."""
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-
-
-def _some(values: Rows, most: int = 500) -> Rows:
-    """Rows spread evenly over a table."""
-    return values[np.linspace(0, len(values) - 1, min(most, len(values))).astype(int)]
-
-
-def _count(k: Any) -> int:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer):
-        raise InputError(f"k is {k!r}: ask for a whole number of plans")
-    if k < 1:
-        raise InputError(f"k is {k}: ask for at least one plan")
-    return int(k)
-
-
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"{what}={value!r} must be text")
-    return value
-
-
-def _seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
-        raise InputError(f"seed={seed!r} must be a whole number from 0 to 4294967295")
-    return int(seed)
+def _taste(prefer: Any) -> Taste:
+    if prefer is None:
+        return TASTES["plausible"]
+    one_of("prefer", prefer, tuple(TASTES))
+    return TASTES[prefer]
 
 
 def _by_class(weights: dict[Any, float], labels: tuple[Level, Level]) -> dict[int, float]:
@@ -423,11 +378,3 @@ def _by_class(weights: dict[Any, float], labels: tuple[Level, Level]) -> dict[in
     if set(by_class) != {0, 1}:
         raise InputError(f"class_weight={weights!r} must give each of the labels {listed(labels)} a weight")
     return {int(code): weight for code, weight in by_class.items() if code is not None}
-
-
-def _names(names: Sequence[str] | None, what: str) -> tuple[str, ...]:
-    if names is None:
-        return ()
-    if isinstance(names, str):
-        raise InputError(f"{what}={names!r} is a text; give a list of column names: {what}=({names!r},)")
-    return tuple(names)

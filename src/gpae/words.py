@@ -1,14 +1,15 @@
 """Plans in short sentences, in the user's units: what to change, from what to what, and how far the answer holds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.table.constraint import is_number
+from gpae.table.constraint import changed, is_number
 from gpae.table.schema import Feature
 
-__all__ = ["ChangeInWords", "change_sentence", "range_words", "written"]
+__all__ = ["ChangeInWords", "change_sentence", "plan_in_words", "range_words", "written"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,10 +19,11 @@ class ChangeInWords:
     feature: Feature
     before: float
     after: float
-    low: float
-    high: float
-    lowest: float
-    highest: float
+    low: float = np.nan
+    high: float = np.nan
+    """Between which values of a number the decision stays; NaN: not known."""
+    lowest: float = -np.inf
+    highest: float = np.inf
     """The least and the largest value that the person may have: a range that reaches so far has no end to speak of."""
     levels: NDArray[np.bool_] | None = None
     """For levels: which would do."""
@@ -54,6 +56,8 @@ def range_words(change: ChangeInWords) -> str:
         would = [str(level) for level, fits in zip(feature.levels, change.levels, strict=True) if fits]
         others = [level for level in would if level != written(feature, change.after)]
         return f"or {' or '.join(others)}" if others else ""
+    if np.isnan(change.low) or np.isnan(change.high):
+        return ""
     low, high = (written(feature, end) for end in (change.low, change.high))
     open_below, open_above = change.low <= change.lowest, change.high >= change.highest
     if change.low == change.high:
@@ -86,3 +90,14 @@ def change_sentence(change: ChangeInWords) -> str:
     if is_number(feature) and not {change.before, change.after} & set(feature.codes):
         verb = "Raise" if change.after > change.before else "Lower"
     return f"{verb} {feature.name} from {before} to {after}{behind}."
+
+
+def plan_in_words(features: Sequence[Feature], before: NDArray[np.float64], after: NDArray[np.float64]) -> str:
+    """A whole plan (F values before and after), one sentence a change."""
+    moved = changed(before, after)
+    told = [
+        ChangeInWords(*change)
+        for change, went in zip(zip(features, before, after, strict=True), moved, strict=True)
+        if went
+    ]
+    return " ".join(map(change_sentence, told))

@@ -46,7 +46,7 @@ def _person(
         facts={feature: _text(queries[feature][row].as_py()) for feature in features},
         status=answer.arrow[answer.prefix + "status"][first].as_py(),
         reason=answer.arrow[answer.prefix + "reason"][first].as_py(),
-        plans=tuple(answer.view(line) for line, found in lines if found),
+        plans=tuple(answer.plans.view(line) for line, found in lines if found),
     )
 
 

@@ -57,6 +57,8 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     density_: Tilt
     logit_spread_: float
     n_features_in_: int
+    watched_: NDArray[np.intp]
+    """Which training rows decided when to stop, where none were given for that; set by ``fit`` alone."""
 
     @property
     def _density_scheme(self) -> Scheme:
@@ -119,26 +121,29 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
             if not np.isin(labels, self.classes_).all():
                 odd = labels[~np.isin(labels, self.classes_)][0]
                 raise InputError(f"the validation labels hold {odd!r}, which is no class of the training labels")
-            codes_valid = np.searchsorted(self.classes_, labels)
-        elif len(X) >= 50 and np.bincount(codes).min() >= 10:
-            X, X_valid, codes, codes_valid = train_test_split(
-                X, codes, test_size=0.1, stratify=codes, random_state=seed
-            )
-        else:
-            X_valid, codes_valid = X, codes
-        return self._tensors(X, codes), self._tensors(X_valid, codes_valid)
+            return self._tensors(X, codes), self._tensors(X_valid, np.searchsorted(self.classes_, labels))
+        learn = self.watched_ = np.arange(len(X))
+        if len(X) >= 50 and np.bincount(codes).min() >= 10:
+            learn, self.watched_ = train_test_split(learn, test_size=0.1, stratify=codes, random_state=seed)
+        return self._tensors(X[learn], codes[learn]), self._tensors(X[self.watched_], codes[self.watched_])
 
     def _tensors(self, X: NDArray[Any], codes: NDArray[Any]) -> Rows:
         device, kind = torch_device(self.device), torch.float32
-        # "balanced" is seen from the rows at hand: validation rows may be balanced where training rows are not
-        there = np.unique(codes)
-        weights = np.ones(2)
-        weights[there] = compute_class_weight(self.class_weight, classes=self.classes_[there], y=self.classes_[codes])
         return Rows(
             torch.tensor(np.ascontiguousarray(X), dtype=kind, device=device),
             torch.as_tensor(codes, dtype=kind, device=device),
-            torch.as_tensor(weights[codes], dtype=kind, device=device),
+            torch.as_tensor(self.row_weights(codes), dtype=kind, device=device),
         )
+
+    def row_weights(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """The weight of each row in the cross-entropy, by its class (0 or 1).
+
+        "balanced" is seen from the rows at hand: validation rows may be balanced where training rows are not.
+        """
+        there = np.unique(codes)
+        weights = np.ones(2)
+        weights[there] = compute_class_weight(self.class_weight, classes=self.classes_[there], y=self.classes_[codes])
+        return np.asarray(weights[codes])
 
     def _fit_density(self, X: NDArray[Any], generator: torch.Generator) -> None:
         report("fitting the density", 0.0)

@@ -1,13 +1,13 @@
 """Models that retraining would give, without retraining: the last layer redrawn by bootstrap and from its posterior.
 
 The logit of a GPAE is linear in the Fourier features of its encoder, g = v'phi(x) + b. Around the fitted v the loss of
-n rows is a quadratic with the Hessian
+n rows, row i of weight c_i (1, or its class's), is a quadratic with the Hessian
 
-    H = sum_i p_i (1 - p_i) phi_i phi_i' + I / (w |theta|^2),
+    H = sum_i c_i p_i (1 - p_i) phi_i phi_i' + I / (w |theta|^2),
 
 the second term being the prior of the paper's weights (w: the weight of the cross-entropy). A bootstrap that counts row
-i n_i times, n_i ~ Poisson(1), moves v by H^-1 sum_i (n_i - 1)(y_i - p_i) phi_i; a draw of the posterior, by H^-1/2 eps.
-Half of the replicas are of either kind.
+i n_i times, n_i ~ Poisson(1), moves v by H^-1 sum_i (n_i - 1) c_i (y_i - p_i) phi_i; a draw of the posterior, by
+H^-1/2 eps. Half of the replicas are of either kind.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.arrays import Labels, Rows
-from gpae.numerics.autoencoder import AutoEncoder
+from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.fourier import FourierMap, features
 from gpae.numerics.tiles import in_tiles
 
@@ -36,19 +36,21 @@ class Replicas:
     shifts: Float[Tensor, "S R"]
 
     @classmethod
-    def draw(cls, model: AutoEncoder, X: Rows, y: Labels, weight: float, n: int, seed: int) -> "Replicas":
-        """Draw n replicas of a model fitted to encoded rows and labels; ``weight`` is that of the cross-entropy."""
+    def of(cls, classifier: GPAEClassifier, X: Rows, y: Labels, n: int = 100, seed: int = 0) -> "Replicas":
+        """Draw n replicas of a classifier fitted to encoded rows with labels 0 and 1."""
         generator = torch.Generator().manual_seed(seed)
+        model, weights = classifier.model_, torch.as_tensor(classifier.row_weights(y))
         rows, labels = torch.as_tensor(X), torch.as_tensor(y, dtype=torch.float64)
         n_features, half = len(model.encoder.phases), n // 2
-        hessian = torch.eye(n_features, dtype=torch.float64) / (weight * float(model.theta.square().sum()))
+        prior = 1.0 / (classifier.classification_weight_ * float(model.theta.square().sum()))
+        hessian = prior * torch.eye(n_features, dtype=torch.float64)
         pull = torch.zeros(n_features, half, dtype=torch.float64)
-        for start in range(0, len(rows), _CHUNK):
-            phi = features(model.encoder, rows[start : start + _CHUNK])
+        for part in torch.arange(len(rows)).split(_CHUNK):
+            phi = features(model.encoder, rows[part])
             p = torch.sigmoid(phi @ (model.encoder_weights @ model.theta) + model.theta0)
-            hessian += phi.T @ (phi * (p * (1 - p)).unsqueeze(1))
+            hessian += phi.T @ (phi * (weights[part] * p * (1 - p)).unsqueeze(1))
             counts = torch.poisson(torch.ones(len(p), half, dtype=torch.float64), generator=generator)
-            pull += phi.T @ ((counts - 1) * (labels[start : start + _CHUNK] - p).unsqueeze(1))
+            pull += phi.T @ ((counts - 1) * (weights[part] * (labels[part] - p)).unsqueeze(1))
         root = torch.linalg.cholesky(hessian)
         bootstrap = torch.cholesky_solve(pull, root)
         noise = torch.randn(n_features, n - half, dtype=torch.float64, generator=generator)
@@ -65,5 +67,5 @@ class Replicas:
         return np.asarray((logits[:, None] + self.moved(X) > 0).mean(axis=1))
 
     def at_level(self, X: Rows, logits: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-        """The logit that a share ``level`` of the replicas exceeds: above 0 exactly where so many still agree."""
+        """The logit that a share ``level`` of the replicas exceeds: above 0 only where so many still agree."""
         return np.quantile(logits[:, None] + self.moved(X), 1.0 - level, axis=1, method="lower")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpae.plots.numbers import number, percent
-from gpae.plots.plan_view import Change, LevelChange, NumberChange, PlanView, clipped, plausibility_text
+from gpae.plots.plan_view import Change, LevelChange, NumberChange, PlanView, clipped, plausibility_text, survival_text
 from gpae.plots.style import FAINT, FAVOURABLE, GREY, INK, PAPER, REFUSED, RULE, SMALL, TEXT, TITLE
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def _header_lines(view: PlanView, titled: bool) -> list[tuple[str, float, dict[s
     lines: list[tuple[str, float, dict[str, Any]]] = []
     if titled:
         lines.append((clipped(view.headline, 88), 0.28, {"fontsize": TITLE, "fontweight": "bold"}))
-        plausible = plausibility_text(view.plausibility)
-        lines += [(plausible, _LINE, quiet)] if plausible else []
+        trust = "; ".join(filter(None, (plausibility_text(view.plausibility), survival_text(view.survival))))
+        lines += [(trust, _LINE, quiet)] if trust else []
     if view.changes:
         lines.append((_key(view), _LINE, quiet))
     return lines
@@ -78,6 +78,8 @@ def _header_lines(view: PlanView, titled: bool) -> list[tuple[str, float, dict[s
 
 def _key(view: PlanView) -> str:
     key = ["○ now", "● plan"]
+    if any(isinstance(change, NumberChange) and change.holds for change in view.changes):
+        key.append("green line: where the answer stays yes")
     if any(isinstance(change, NumberChange) for change in view.changes):
         key.append("bars: middle 50 % and 90 % of the favourable training rows")
     return " \u00a0 ".join(key)
@@ -113,6 +115,7 @@ def _draw_number(axes: "Axes", change: NumberChange) -> None:
     """Draw the band of the favourable rows, and the person's way above it."""
     known = [value for value in (change.before, change.after) if value is not None]
     reference = change.reference[np.isfinite(change.reference)]
+    known += change.holds or ()
     low, high = min([*known, *reference]), max([*known, *reference])
     room = (high - low) or 1.0
     axes.set(xlim=(low - 0.01 * room, high + 0.01 * room), ylim=(0, 1))
@@ -139,6 +142,8 @@ def _draw_way(axes: "Axes", change: NumberChange) -> None:
         _draw_from_missing(axes, change)
         return
     before, after = change.texts
+    if change.holds is not None:
+        axes.plot(change.holds, [0.62, 0.62], color=FAVOURABLE, alpha=0.35, linewidth=4, solid_capstyle="butt")
     rises = change.after > change.before
     _arrow(axes, (change.before, 0.62), (change.after, 0.62))
     _dot(axes, change.before, 0.62, filled=False)

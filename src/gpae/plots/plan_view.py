@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpae.plots.numbers import number, pair, percent
 
-__all__ = ["Change", "LevelChange", "NumberChange", "PlanView", "clipped", "plausibility_text"]
+__all__ = ["Change", "LevelChange", "NumberChange", "PlanView", "clipped", "plausibility_text", "survival_text"]
 
 MISSING = "missing"
 
@@ -25,6 +25,10 @@ class NumberChange:
     """Quantiles of the favourable training rows at even steps from minimum to maximum (101 will do)."""
     decimals: int | None = None
     """Decimal places to print; None: as many as it takes."""
+    holds: tuple[float, float] | None = None
+    """Between which values the decision stays, all else as in the plan; None: not known."""
+    told: str = ""
+    """The change as a sentence, where it has been put in words already."""
 
     def __post_init__(self) -> None:
         for end in ("before", "after"):
@@ -45,6 +49,8 @@ class NumberChange:
     @property
     def sentence(self) -> str:
         """Return the change as an instruction."""
+        if self.told:
+            return self.told
         before, after = self.texts
         if self.before is None or self.after is None:
             return f"Change {self.name} from {before} to {after}."
@@ -61,6 +67,8 @@ class LevelChange:
     after: str
     shares: Mapping[str, float] = field(default_factory=dict)
     """Share of each level among the favourable training rows, from 0 to 1."""
+    told: str = ""
+    """The change as a sentence, where it has been put in words already."""
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -70,7 +78,7 @@ class LevelChange:
     @property
     def sentence(self) -> str:
         """Return the change as an instruction."""
-        return f"Change {self.name} from {self.before} to {self.after}."
+        return self.told or f"Change {self.name} from {self.before} to {self.after}."
 
 
 Change: TypeAlias = NumberChange | LevelChange
@@ -88,6 +96,8 @@ class PlanView:
     probability_after: float
     plausibility: float | None = None
     """Percentile, 0 to 100, of the plan's density among the favourable training rows."""
+    survival: float | None = None
+    """The share of retrained models that favour the plan."""
 
     @property
     def headline(self) -> str:
@@ -105,6 +115,13 @@ def plausibility_text(percentile: float | None) -> str:
     if percentile is None or not np.isfinite(percentile):
         return ""
     return f"More plausible than {percent(percentile / 100)} of the favourable training rows"
+
+
+def survival_text(share: float | None) -> str:
+    """Say what the share means; empty where there is none."""
+    if share is None or not np.isfinite(share):
+        return ""
+    return f"{percent(share)} of retrained models would still say yes"
 
 
 def clipped(text: str, most: int) -> str:

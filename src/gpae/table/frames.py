@@ -17,7 +17,7 @@ from gpae.errors import InputError
 from gpae.files import check_place, written_whole
 from gpae.table.levels import closest, listed
 
-__all__ = ["FrameKind", "column_of", "frame_kind", "from_arrow", "read_table", "to_arrow", "write_table"]
+__all__ = ["FrameKind", "column_of", "frame_kind", "from_arrow", "has_column", "read_table", "to_arrow", "write_table"]
 
 FrameKind: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
@@ -87,6 +87,11 @@ def _as_text(series: "nw.Series[Any]") -> pa.Array:
     except UnicodeEncodeError as error:
         row = next(i for i, cell in enumerate(cells) if cell == error.object)
         raise InputError(f"column {series.name!r} holds broken text in row {row}: {error.object!r}; mend it") from None
+
+
+def has_column(frame: Any, name: str) -> bool:
+    """Whether a table has a column of this name."""
+    return name in _open(frame).columns
 
 
 def column_of(columns: dict[str, pa.Array], name: str, what: str = "table") -> pa.Array:

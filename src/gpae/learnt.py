@@ -1,0 +1,199 @@
+"""What an explainer has learnt: how tables are read, a method, the model that decides, and how far to trust it."""
+
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.arrays import Labels, Rows
+from gpae.artefact import State, flatten, unflatten
+from gpae.errors import InputError
+from gpae.explainer import Explainer
+from gpae.favourable import FavourableRows
+from gpae.models.calibration import Calibration
+from gpae.models.given_model import GivenModel, logit_of
+from gpae.models.given_provers import provers_of
+from gpae.models.gp_autoencoder import GPAEClassifier
+from gpae.models.own_model import OwnModel
+from gpae.models.replicas import Replicas
+from gpae.models.surrogate import Fidelity
+from gpae.plan_finder import PlanFinder, Prove
+from gpae.proofs.enumeration import by_every_row
+from gpae.search.refine import Logits
+from gpae.table.codec import Codec, Encoded
+from gpae.table.constraint import Array
+from gpae.table.freedom import Freedom
+from gpae.table.table_maker import TableMaker
+from gpae.trust import Trust
+
+__all__ = ["Learnt"]
+
+_TO_PROBE = 500
+"""Rows on which a user's model is looked at for a structure that allows proofs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """Everything that answers need."""
+
+    codec: Codec
+    method: Explainer
+    favourable: FavourableRows
+    scale: Array
+    """D: one over the standard deviation of numbers, 1 for everything else."""
+    trust: Trust
+    given: GivenModel | None = None
+    """The user's own model, where that is what decides, and"""
+    provers: tuple[Prove, ...] = ()
+    """what its structure allows to prove, and"""
+    fidelity: Fidelity | None = None
+    """how well the surrogate that guides the search knows it."""
+
+    @classmethod
+    def from_labels(
+        cls, codec: Codec, method: Explainer, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None, seed: int
+    ) -> "Learnt":
+        """Learn from labelled rows: the method trains the classifier that it explains."""
+        method.fit(X, y, layout=codec.layout, validation=validation)
+        decides = OwnModel(method.classifier_)
+        watched = _watched(method.classifier_, X, y) if validation is None else validation
+        calibration = Calibration.of(logit_of(decides.probability(watched[0], watched[0])), watched[1])
+        trust = Trust(calibration, _replicas(method.classifier_, X, y, seed))
+        return cls._completed(codec, method, X, decides.probability(X, X), trust)
+
+    @classmethod
+    def from_model(
+        cls, codec: Codec, method: Explainer, model: Any, train: Any, labels: Labels | None, seed: int
+    ) -> "Learnt":
+        """Learn from a model: a surrogate is distilled from what it says of the training rows.
+
+        ``labels`` are those of the rows, where they are known.
+        """
+        schema, encoded = codec.schema, codec.encode(train)
+        assert schema.labels is not None
+        given = GivenModel.of(model, TableMaker.like(train, schema), schema.labels)
+        scores = given(encoded.values)
+        if (scores > 0.5).all() or (scores <= 0.5).all():
+            says = schema.labels[int(scores[0] > 0.5)]
+            raise InputError(f"the model says {says!r} of every training row; there is nothing to explain")
+        surrogate = method.get_params(deep=False)["classifier"].distil(encoded.rows, scores)
+        method.set_params(classifier=surrogate)
+        method.fit(encoded.rows, (scores > 0.5).astype(np.int64), layout=codec.layout)
+        if labels is None:  # what the model believes stands in for what is so
+            labels = (np.random.Generator(np.random.Philox(seed)).random(len(scores)) < scores).astype(np.int64)
+        trust = Trust(None, _replicas(method.classifier_, encoded.rows, labels, seed))
+        learnt = cls._completed(codec, method, encoded.rows, scores, trust)
+        fidelity = Fidelity.of(scores, method.classifier_.predict_proba(encoded.rows)[:, 1])
+        return replace(learnt.with_model(model, given, encoded), fidelity=fidelity)
+
+    @classmethod
+    def _completed(cls, codec: Codec, method: Explainer, X: Rows, said: Array, trust: Trust) -> "Learnt":
+        """Keep what the search and the answers need of the training rows that the model favours."""
+        chosen = X[said > 0.5]
+        rows, density = chosen if len(chosen) else X, method.classifier_
+        # a classifier without a density of its rows leaves the plans' plausibility open
+        densities = density.score_samples(rows) if hasattr(density, "score_samples") else np.zeros(0)
+        spread = X.std(axis=0)
+        number = codec.layout.continuous & (spread > 0)
+        scale = np.where(number, 1.0 / np.where(number, spread, 1.0), 1.0)
+        return cls(codec, method, FavourableRows.of(rows, densities, codec), scale, trust)
+
+    def with_model(self, model: Any, given: GivenModel, rows: Encoded) -> "Learnt":
+        """The same with a user's model to decide; ``rows`` are some to look at it with."""
+        some = rows.values[np.linspace(0, len(rows.values) - 1, min(_TO_PROBE, len(rows.values))).astype(int)]
+        provers = provers_of(model, given, self.codec.schema, some, given.favourable)
+        return replace(self, given=given, provers=provers)
+
+    def with_given(self, model: Any) -> "Learnt":
+        """The same with the user's model that it was learnt from; some favourable rows stand for its training table."""
+        some = self.codec.decode(self.favourable.some)
+        assert self.codec.schema.labels is not None
+        given = GivenModel.of(model, TableMaker.like(some, self.codec.schema), self.codec.schema.labels)
+        return self.with_model(model, given, self.codec.encode(some))
+
+    def calibrated_on(self, rows: Encoded, labels: Labels) -> "Learnt":
+        """The same with probabilities calibrated on labelled rows that the model was not fitted to."""
+        logits = logit_of(self.decides.probability(rows.rows, rows.values))
+        return replace(self, trust=replace(self.trust, calibration=Calibration.of(logits, labels)))
+
+    @property
+    def decides(self) -> OwnModel | GivenModel:
+        """The model that decides: the user's, or the one that the method has trained."""
+        return self.given or OwnModel(self.method.classifier_)
+
+    def finder(self, survival: float | None = None) -> PlanFinder:
+        """What searches for plans, and proves that there are none.
+
+        ``survival`` asks for plans that at least such a share of retrained models favours as well.
+        """
+        decides = self.decides
+        every = partial(by_every_row, logits=lambda people, U: decides.logits(people, np.arange(len(U)), U))
+        return PlanFinder(
+            logits=decides.logits if survival is None else self._lasting(survival),
+            favourable=self.favourable.some,
+            scale=self.scale,
+            propose=self.method.proposals,
+            provers=(lambda person, seconds: every(person), *self.provers),
+        )
+
+    def _lasting(self, level: float) -> Logits:
+        decides, replicas = self.decides, self.trust.replicas
+        if replicas is None:
+            raise InputError(
+                f"survival={level} cannot be asked of this method: only a GPAE's last layer can be redrawn; "
+                "use method='gpae', or a post-hoc method that explains one"
+            )
+
+        def logits(freedom: Freedom, person: NDArray[np.intp], U: Array) -> Array:
+            said = decides.logits(freedom, person, U)
+            return np.minimum(said, replicas.at_level(U, said, level))
+
+        return logits
+
+    # saving
+
+    def state(self) -> State:
+        """Everything but the user's model, which is given again at loading."""
+        favourable, trust = self.favourable, self.trust
+        arrays = {
+            "log_densities": favourable.log_densities,
+            "distributions": favourable.distributions,
+            "favourable": favourable.some,
+            "scale": self.scale,
+            **(flatten(trust.replicas, "replicas") if trust.replicas is not None else {}),
+        }
+        values = {
+            "codec": self.codec.to_dict(),
+            "calibration": None if trust.calibration is None else asdict(trust.calibration),
+            "given": self.given is not None,
+            "fidelity": None if self.fidelity is None else asdict(self.fidelity),
+        }
+        return State(arrays, values).with_part("method", self.method.state())
+
+    @classmethod
+    def from_state(cls, state: State, method: Explainer) -> "Learnt":
+        """Rebuild from :meth:`state`, with an unfitted method of the same kind."""
+        arrays, values = state.arrays, state.values
+        codec = Codec.from_dict(values["codec"])
+        method.restore(state.part("method"), codec.layout)
+        favourable = FavourableRows(*(arrays[name] for name in ("log_densities", "distributions", "favourable")))
+        calibration, fidelity = values["calibration"], values["fidelity"]
+        there = any(name.startswith("replicas.") for name in arrays)
+        trust = Trust(
+            None if calibration is None else Calibration(**calibration),
+            unflatten(Replicas, arrays, "replicas") if there else None,
+        )
+        known = None if fidelity is None else Fidelity(**fidelity)
+        return cls(codec, method, favourable, arrays["scale"], trust, fidelity=known)
+
+
+def _watched(classifier: Any, X: Rows, y: Labels) -> tuple[Rows, Labels]:
+    """The training rows that a classifier kept for deciding when to stop; all rows, where it kept none."""
+    watched = getattr(classifier, "watched_", None)
+    return (X, y) if watched is None else (X[watched], y[watched])
+
+
+def _replicas(classifier: Any, X: Rows, y: Labels, seed: int) -> Replicas | None:
+    return Replicas.of(classifier, X, y, seed=seed) if isinstance(classifier, GPAEClassifier) else None

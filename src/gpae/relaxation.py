@@ -1,0 +1,127 @@
+"""For people who are proved to have no plan: which rule stands in the way, and what would be enough without it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.plan_finder import Asked, Outcome, PlanFinder
+from gpae.results import Status
+from gpae.table.change import Change
+from gpae.table.constraint import Array, Constraint, Mask
+from gpae.table.constraints.cost import Cost
+from gpae.table.freedom import Freedom
+from gpae.table.layout import Layout
+from gpae.table.schema import Schema
+from gpae.words import plan_in_words
+
+__all__ = ["Question", "explained_refusals"]
+
+_TOLD = 3
+"""Ways out that a person is told of, the cheapest first."""
+_FORBIDS = {Change.fixed: "{} must not change", Change.up: "{} may only go up", Change.down: "{} may only go down"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What is asked, beside the people: an encoding, and everything that plans must obey."""
+
+    layout: Layout
+    schema: Schema
+    rules: Sequence[Constraint]
+    """Of the call; those of the schema come on top."""
+    fixed: Mask
+    """F: features that the call keeps."""
+
+    def freedom(self, rows: Array, values: Array) -> Freedom:
+        """What people may become, given encoded and as they were read."""
+        return Freedom.of(self.layout, self.schema, self.rules, rows, own=values, fixed=self.fixed)
+
+    def of_rows(self, who: NDArray[np.intp]) -> "Question":
+        """The same for some of the people."""
+        own = tuple(rule.of_rows(who) for rule in self.schema.constraints)
+        schema = self.schema.model_copy(update={"constraints": own})
+        return replace(self, schema=schema, rules=tuple(rule.of_rows(who) for rule in self.rules))
+
+    def without_one(self) -> Iterator[tuple[str, "Question"]]:
+        """Each thing that stands in the way, in words, and the question without it."""
+        for i, feature in enumerate(self.schema.features):
+            change = Change.fixed if self.fixed[i] else feature.change
+            if change in _FORBIDS:
+                yield _FORBIDS[change].format(feature.name), self._with_free(i)
+        for rule in (*self.schema.constraints, *self.rules):
+            if not isinstance(rule, Cost):
+                yield rule.words(), self._without(rule)
+
+    def without_all(self) -> "Question":
+        """Nothing is forbidden but what no row of the data has."""
+        free = self
+        for i in range(len(self.schema.features)):
+            free = free._with_free(i)
+        return replace(free, schema=free.schema.model_copy(update={"constraints": ()}), rules=())
+
+    def _with_free(self, i: int) -> "Question":
+        features = list(self.schema.features)
+        features[i] = features[i].model_copy(update={"change": Change.any})
+        fixed = self.fixed.copy()
+        fixed[i] = False
+        return replace(self, schema=self.schema.model_copy(update={"features": tuple(features)}), fixed=fixed)
+
+    def _without(self, rule: Constraint) -> "Question":
+        kept = tuple(one for one in self.schema.constraints if one is not rule)
+        schema = self.schema.model_copy(update={"constraints": kept})
+        return replace(self, schema=schema, rules=tuple(one for one in self.rules if one is not rule))
+
+
+def explained_refusals(
+    question: Question, freedom: Freedom, finder: PlanFinder, outcome: Outcome, asked: Asked
+) -> Outcome:
+    """Tell everybody who is proved to have no plan what could be relaxed, as long as there is time.
+
+    ``freedom`` is what the question leaves the people.
+    """
+    who = np.unique(outcome.found.row[outcome.found.status == Status.INFEASIBLE]).astype(np.intp)
+    if not len(who):
+        return outcome
+    ways = _Ways(finder, asked, freedom.x[who], freedom.own[who], [[] for _ in who])
+    for words, relaxed in question.of_rows(who).without_one():
+        ways.look(f"without the rule {words!r}", relaxed, np.arange(len(who)))
+    missing = np.flatnonzero([not told for told in ways.told])
+    if len(missing):
+        ways.look("without any rule", question.without_all(), missing)
+    reasons = dict(outcome.reasons)
+    for at, row in enumerate(who):
+        reasons[int(row)] = _reason(outcome.reasons.get(int(row), ""), ways.told[at])
+    return replace(outcome, reasons=reasons)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ways:
+    """Some people, and for each of them what was found without one of the rules: cost, rule, plan in words."""
+
+    finder: PlanFinder
+    asked: Asked
+    rows: Array
+    values: Array
+    told: list[list[tuple[float, str, str]]]
+
+    def look(self, words: str, relaxed: Question, who: NDArray[np.intp]) -> None:
+        """Look for plans of some of them under a relaxed question."""
+        if self.asked.deadline.left() <= 0:
+            return
+        freedom = relaxed.freedom(self.rows[who], self.values[who])
+        found = self.finder.glance(freedom, self.asked)
+        _, first = np.unique(found.row, return_index=True)
+        plans = freedom.values(found.u[first], found.row[first])
+        for row, cost, plan in zip(found.row[first], found.cost[first], plans, strict=True):
+            enough = plan_in_words(freedom.schema.features, freedom.own[row], plan)
+            self.told[int(who[row])].append((float(cost), words, enough))
+
+
+def _reason(known: str, ways: list[tuple[float, str, str]]) -> str:
+    if not ways:
+        return known or "no allowed change is enough, and none was found without the rules either"
+    cheapest = sorted(ways)[:_TOLD]
+    told = " Or ".join(f"{without} this would be enough: {plan}" for _, without, plan in cheapest)
+    return f"{known or 'no allowed change is enough'}; {told}"
