@@ -18,8 +18,8 @@ from gpae.models.given_provers import provers_of
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.own_model import OwnModel
 from gpae.models.replicas import Replicas
-from gpae.models.surrogate import Fidelity
-from gpae.plan_finder import PlanFinder, Prove
+from gpae.models.surrogate import Fidelity, refitted
+from gpae.plan_finder import PlanFinder, Propose, Prove
 from gpae.proofs.enumeration import by_every_row
 from gpae.search.refine import Logits
 from gpae.table.codec import Codec, Encoded
@@ -135,8 +135,13 @@ class Learnt:
             favourable=self.favourable.some,
             scale=self.scale,
             propose=self.method.proposals,
+            refit=None if self.given is None else self._mended,
             provers=(lambda person, seconds: every(person), *self.provers),
         )
+
+    def _mended(self, rows: Rows, logits: Array) -> Propose | None:
+        better = refitted(self.method, rows, logits)
+        return None if better is None else better.proposals
 
     def _lasting(self, level: float) -> Logits:
         decides, replicas = self.decides, self.trust.replicas

@@ -19,8 +19,12 @@ from gpae.table.freedom import Freedom
 
 __all__ = ["Asked", "Outcome", "PlanFinder", "Plans", "Propose", "Prove"]
 
-Propose = Callable[[Freedom, int], tuple[NDArray[np.intp], Array]]
-"""(people, seed) -> plans of a guiding search: whose, and the rows."""
+Proposals = tuple[NDArray[np.intp], Array]
+"""Plans of a guiding search: whose, and the rows."""
+Propose = Callable[[Freedom, int], Proposals]
+"""(people, seed) -> what it proposes."""
+Refit = Callable[[Rows, Array], Propose | None]
+"""(rows, what the model says of them) -> a guiding search that knows better there."""
 Prove = Callable[[Freedom, float], tuple[Certificate | None, Array | None]]
 """(one person, seconds) -> a proof that there is no plan, or an allowed row that may be one, or neither."""
 
@@ -110,6 +114,8 @@ class PlanFinder:
     scale: Array
     """D: one over the standard deviation of numbers, 1 for everything else."""
     propose: Propose | None = None
+    refit: Refit | None = None
+    """For a guiding search that does not know the model itself."""
     provers: tuple[Prove, ...] = ()
 
     def find(self, freedom: Freedom, asked: Asked) -> Plans:
@@ -150,15 +156,15 @@ class PlanFinder:
 
     def glance(self, freedom: Freedom, asked: Asked) -> Found:
         """One plan for each of some people, from the people nearby alone; without any proof where there is none."""
-        return self._searched(freedom, replace(asked, k=1), Count(), _NEIGHBOURS, None)
+        return self._searched(freedom, replace(asked, k=1), Count(), _NEIGHBOURS, _nothing(freedom))
 
     def _some(self, freedom: Freedom, who: NDArray[np.intp], asked: Asked, plans: Plans) -> None:
         """Search for some of the people, harder for those who get nothing, and try to prove what is left."""
         part = freedom.rows(who)
-        found = self._searched(part, asked, plans.count, _NEIGHBOURS, self.propose)
+        found = self._searched(part, asked, plans.count, _NEIGHBOURS, self._proposals(part, asked, plans.count))
         missing = np.setdiff1d(np.arange(len(who)), found.row)
         if len(missing) and asked.deadline.left() > 0:
-            again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, None)
+            again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part))
             found = Found.joined([found, Found(missing[again.row], again.u, again.cost)])
         plans.found.append(Found(who[found.row], found.u, found.cost))
         plans.status[who[found.row]] = Status.FOUND
@@ -168,10 +174,24 @@ class PlanFinder:
             n_plans = np.bincount(found.row, minlength=len(who))
             plans.status[who[(n_plans > 0) & (n_plans < asked.k)]] = Status.TIMEOUT
 
-    def _searched(self, part: Freedom, asked: Asked, count: Count, n_neighbours: int, propose: Propose | None) -> Found:
+    def _proposals(self, part: Freedom, asked: Asked, count: Count) -> Proposals:
+        """What the guiding search proposes; where the model refuses that, also what it proposes once it knows."""
+        if self.propose is None:
+            return _nothing(part)
+        row, u = self.propose(part, asked.seed)
+        if self.refit is None or not len(row):
+            return row, u
+        said = self.logits(part, row, u)
+        count.calls, count.rows = count.calls + 1, count.rows + len(row)
+        wrong = np.unique(row[said <= asked.margin])
+        propose = self.refit(u, said) if len(wrong) and asked.deadline.left() > 0 else None
+        if propose is None:
+            return row, u
+        more, v = propose(part.rows(wrong), asked.seed)
+        return np.concatenate([row, wrong[more]]), np.concatenate([u, v])
+
+    def _searched(self, part: Freedom, asked: Asked, count: Count, n_neighbours: int, proposals: Proposals) -> Found:
         near = Neighbourhood.of(part.x, self.favourable, self.scale, n_neighbours)
-        nothing = (np.zeros(0, dtype=np.intp), part.x[:0])
-        proposals = nothing if propose is None else propose(part, asked.seed)
         judge = Judge(self.logits, np.ones(len(part)), np.full(len(part), asked.margin), count)
         return search_plans(part, judge, near, proposals, asked.k, asked.taste, asked.deadline)
 
@@ -193,3 +213,7 @@ class PlanFinder:
                     return
         if asked.deadline.left() <= 0:
             plans.status[row] = Status.TIMEOUT
+
+
+def _nothing(people: Freedom) -> Proposals:
+    return np.zeros(0, dtype=np.intp), people.x[:0]
