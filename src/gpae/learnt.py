@@ -18,8 +18,8 @@ from gpae.models.given_provers import provers_of
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.own_model import OwnModel
 from gpae.models.replicas import Replicas
-from gpae.models.surrogate import Fidelity, refitted
-from gpae.plan_finder import PlanFinder, Propose, Prove
+from gpae.models.surrogate import Fidelity, Guide
+from gpae.plan_finder import PlanFinder, Prove
 from gpae.proofs.enumeration import by_every_row
 from gpae.search.refine import Logits
 from gpae.table.codec import Codec, Encoded
@@ -128,20 +128,23 @@ class Learnt:
 
         ``survival`` asks for plans that at least such a share of retrained models favours as well.
         """
-        decides = self.decides
+        decides, guide = self.decides, self._guide()
         every = partial(by_every_row, logits=lambda people, U: decides.logits(people, np.arange(len(U)), U))
         return PlanFinder(
             logits=decides.logits if survival is None else self._lasting(survival),
             favourable=self.favourable.some,
             scale=self.scale,
-            propose=self.method.proposals,
-            refit=None if self.given is None else self._mended,
+            propose=guide or self.method.proposals,
+            refit=None if guide is None else guide.refitted,
             provers=(lambda person, seconds: every(person), *self.provers),
         )
 
-    def _mended(self, rows: Rows, logits: Array) -> Propose | None:
-        better = refitted(self.method, rows, logits)
-        return None if better is None else better.proposals
+    def _guide(self) -> Guide | None:
+        """What guides the search on a user's model; None: the method knows the model, or is all that there is."""
+        classifier = self.method.classifier_
+        if self.given is None or not isinstance(classifier, GPAEClassifier):
+            return None
+        return Guide(classifier, self.scale)
 
     def _lasting(self, level: float) -> Logits:
         decides, replicas = self.decides, self.trust.replicas

@@ -14,6 +14,7 @@ from gpae.results import Counterfactuals, Status
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.recourse import Found, Taste, search_plans
 from gpae.search.refine import Count, Judge, Logits
+from gpae.search.repair import snapped
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 
@@ -23,7 +24,7 @@ Proposals = tuple[NDArray[np.intp], Array]
 """Plans of a guiding search: whose, and the rows."""
 Propose = Callable[[Freedom, int], Proposals]
 """(people, seed) -> what it proposes."""
-Refit = Callable[[Rows, Array], Propose | None]
+Refit = Callable[[Rows, Array], Propose]
 """(rows, what the model says of them) -> a guiding search that knows better there."""
 Prove = Callable[[Freedom, float], tuple[Certificate | None, Array | None]]
 """(one person, seconds) -> a proof that there is no plan, or an allowed row that may be one, or neither."""
@@ -181,13 +182,13 @@ class PlanFinder:
         row, u = self.propose(part, asked.seed)
         if self.refit is None or not len(row):
             return row, u
+        u = snapped(part.rows(row), u)
         said = self.logits(part, row, u)
         count.calls, count.rows = count.calls + 1, count.rows + len(row)
-        wrong = np.unique(row[said <= asked.margin])
-        propose = self.refit(u, said) if len(wrong) and asked.deadline.left() > 0 else None
-        if propose is None:
+        wrong = np.setdiff1d(row, row[said > asked.margin])
+        if not len(wrong) or asked.deadline.left() <= 0:
             return row, u
-        more, v = propose(part.rows(wrong), asked.seed)
+        more, v = self.refit(u, said)(part.rows(wrong), asked.seed)
         return np.concatenate([row, wrong[more]]), np.concatenate([u, v])
 
     def _searched(self, part: Freedom, asked: Asked, count: Count, n_neighbours: int, proposals: Proposals) -> Found:

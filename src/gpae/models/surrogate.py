@@ -8,11 +8,16 @@ import torch
 from numpy.typing import NDArray
 
 from gpae.arrays import Rows
-from gpae.explainer import Explainer
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.fourier import features
+from gpae.search.guide import straight_ways
+from gpae.table.constraint import Array
+from gpae.table.freedom import Freedom
 
-__all__ = ["Fidelity", "refitted"]
+__all__ = ["Fidelity", "Guide"]
+
+_MARGINS = (0.02, 0.3, 1.0)
+"""Standard deviations of the surrogate's logits beyond its boundary that plans are proposed at."""
 
 _BOUND = 3.0
 """Standard deviations of the surrogate's logits beyond which a model that is too sure is not followed."""
@@ -37,29 +42,37 @@ class Fidelity:
         return cls(agreement, float(np.corrcoef(model, surrogate)[0, 1]) if varies else float("nan"))
 
 
-def refitted(method: Explainer, rows: Rows, logits: NDArray[np.float64]) -> Explainer | None:
-    """The method with its surrogate mended around rows of which the model itself says something else.
+@dataclass(frozen=True, slots=True, eq=False)
+class Guide:
+    """A surrogate that proposes plans to a search on the model itself."""
 
-    The surrogate's logit is v'phi(x) + b, a draw of a Gaussian process with the kernel k = |theta|^2 phi'phi. What the
-    model says of the rows, as residuals r = logits - g(rows), moves v by the process's posterior mean,
+    classifier: GPAEClassifier
+    scale: Array
+    """D: one over the standard deviation of numbers, 1 for everything else."""
 
-        dv = |theta|^2 Phi' (K + s^2 I)^-1 r,
+    def __call__(self, people: Freedom, seed: int) -> tuple[NDArray[np.intp], Array]:
+        """Ways across the surrogate's boundary, by margins from next to nothing to far beyond it."""
+        margins = [margin * self.classifier.logit_spread_ for margin in _MARGINS]
+        return straight_ways(self.classifier.model_, people, self.scale, margins)
 
-    which is local: it fades with the kernel's length-scale. Latents move along theta alone, W += dv theta' / |theta|^2,
-    so that the density's latents stay where they were on either side. None: this surrogate cannot be mended so.
-    """
-    classifier = method.classifier_
-    if not isinstance(classifier, GPAEClassifier):
-        return None
-    model, bound = classifier.model_, _BOUND * classifier.logit_spread_
-    said = torch.as_tensor(np.clip(logits, -bound, bound))
-    size = model.theta.square().sum()
-    phi = features(model.encoder, torch.as_tensor(rows))
-    residual = said - (phi @ (model.encoder_weights @ model.theta) + model.theta0)
-    noise = (_NOISE * classifier.logit_spread_) ** 2
-    kernel = size * phi @ phi.T + noise * torch.eye(len(phi), dtype=phi.dtype)
-    shift = phi.T @ torch.linalg.solve(kernel, residual)  # dv / |theta|^2
-    mended, inner = copy(method), copy(classifier)
-    inner.model_ = replace(model, encoder_weights=model.encoder_weights + torch.outer(shift, model.theta))
-    mended.classifier_ = inner
-    return mended
+    def refitted(self, rows: Rows, logits: Array) -> "Guide":
+        """The surrogate mended around rows of which the model itself says something else.
+
+        The surrogate's logit is v'phi(x) + b, a draw of a Gaussian process with the kernel k = |theta|^2 phi'phi. What
+        the model says of the rows, as residuals r = logits - g(rows), moves v by the process's posterior mean,
+
+            dv = |theta|^2 Phi' (K + s^2 I)^-1 r,
+
+        which is local: it fades with the kernel's length-scale. Latents move along theta alone,
+        W += dv theta' / |theta|^2, and stay where they were in all other directions.
+        """
+        model, spread = self.classifier.model_, self.classifier.logit_spread_
+        said = torch.as_tensor(np.clip(logits, -_BOUND * spread, _BOUND * spread))
+        phi = features(model.encoder, torch.as_tensor(rows))
+        residual = said - (phi @ (model.encoder_weights @ model.theta) + model.theta0)
+        kernel = model.theta.square().sum() * phi @ phi.T
+        noise = (_NOISE * spread) ** 2 * torch.eye(len(phi), dtype=phi.dtype)
+        shift = phi.T @ torch.linalg.solve(kernel + noise, residual)  # dv / |theta|^2
+        mended = copy(self.classifier)
+        mended.model_ = replace(model, encoder_weights=model.encoder_weights + torch.outer(shift, model.theta))
+        return Guide(mended, self.scale)

@@ -79,7 +79,7 @@ def _header_lines(view: PlanView, titled: bool) -> list[tuple[str, float, dict[s
 def _key(view: PlanView) -> str:
     key = ["○ now", "● plan"]
     if any(isinstance(change, NumberChange) and change.holds for change in view.changes):
-        key.append("green line: where the answer stays yes")
+        key.append("line below: where the answer stays yes")
     if any(isinstance(change, NumberChange) for change in view.changes):
         key.append("bars: middle 50 % and 90 % of the favourable training rows")
     return " \u00a0 ".join(key)
@@ -143,7 +143,7 @@ def _draw_way(axes: "Axes", change: NumberChange) -> None:
         return
     before, after = change.texts
     if change.holds is not None:
-        axes.plot(change.holds, [0.62, 0.62], color=FAVOURABLE, alpha=0.35, linewidth=4, solid_capstyle="butt")
+        axes.plot(change.holds, [0.49, 0.49], color=FAVOURABLE, alpha=0.5, linewidth=2.5, solid_capstyle="butt")
     rises = change.after > change.before
     _arrow(axes, (change.before, 0.62), (change.after, 0.62))
     _dot(axes, change.before, 0.62, filled=False)

@@ -16,7 +16,7 @@ from gpae.table.constraints.implies import Implies
 from gpae.table.freedom import Freedom
 from gpae.table.value_block import ValueBlock
 
-__all__ = ["repaired"]
+__all__ = ["repaired", "snapped"]
 
 _ROUNDS = 4
 _ENOUGH = 1e-9
