@@ -247,6 +247,19 @@ class WrittenPlans:
             }
         )
 
+    def refused_for(self, row: int) -> str:
+        """The main reasons why one person of the query is refused, in words; only this person is asked about."""
+        at = self.place[np.searchsorted(self.found.row, row)]
+        if at < 0:
+            return ""
+        found = reasons_for(self.learnt.decides.logits, self.freedom, np.array([at]), self.learnt.favourable.some)
+        features = [self.freedom.schema.features[one.feature] for one in found]
+        told = [
+            f"{feature.name} {written(feature, one.value)} (usually {written(feature, one.usual)})"
+            for feature, one in zip(features, found, strict=True)
+        ]
+        return ", ".join(told)
+
     # the picture
 
     def view(self, line: int) -> PlanView:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from gpae.answer import Answer
     from gpae.report.demo_view import Person
@@ -47,6 +48,7 @@ def _person(
         status=answer.arrow[answer.prefix + "status"][first].as_py(),
         reason=answer.arrow[answer.prefix + "reason"][first].as_py(),
         plans=tuple(answer.plans.view(line) for line, found in lines if found),
+        refused_for=answer.plans.refused_for(row),
     )
 
 
@@ -66,7 +68,7 @@ def block(person: "Person") -> "RenderableType":
         return Text.assemble((person.name, "bold"), said)
     plan = person.plans[0]
     said = f"  probability of {plan.outcome} now {percent(plan.probability_before)}"
-    return Group(Text.assemble((person.name, "bold"), said), _plans(person))
+    return Group(Text.assemble((person.name, "bold"), said), _plans(person), _sentences(person))
 
 
 def _plans(person: "Person") -> "Table":
@@ -92,7 +94,23 @@ def _plans(person: "Person") -> "Table":
     odds, plausible = zip(*((p.probability_after, p.plausibility) for p in person.plans), strict=True)
     table.add_row("probability", percent(person.plans[0].probability_before), *map(percent, odds))
     table.add_row("plausibility", "", *("-" if p is None else percent(p / 100) for p in plausible))
+    if any(plan.survival is not None for plan in person.plans):
+        table.add_row("survival", "", *("-" if p.survival is None else percent(p.survival) for p in person.plans))
     return table
+
+
+def _sentences(person: "Person") -> "Text":
+    """Return each plan as sentences, with the values between which the decision stays."""
+    from rich.text import Text
+
+    several = len(person.plans) > 1
+    lines = [
+        (f"Plan {number}: " if several else "") + " ".join(change.sentence for change in plan.changes)
+        for number, plan in enumerate(person.plans, 1)
+    ]
+    if person.refused_for:
+        lines.append(f"Refused mainly for {person.refused_for}.")
+    return Text("\n".join(lines) + "\n", style="dim")
 
 
 def counts(summary: dict[str, int]) -> str:

@@ -1,12 +1,13 @@
 """``gpae explain``: what would have to change, for each person of a table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from gpae.cli.answers import block, counts, people
 from gpae.cli.options import Immutable, Json, Model, Queries, Seed
+from gpae.cli.rules import read_rules
 from gpae.cli.terminal import note, print_json, progress, results
 from gpae.files import check_place
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explain"]
 
+Preference = Literal["plausible", "near", "sparse"]
 BAD_ROWS = 3
 """Exit code where some rows could not be read, and all others were answered."""
 
@@ -30,6 +32,35 @@ def explain(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write the answers: .parquet, .csv or .json."),
     ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            help="What plans must obey: 'debt <= 0.4 * income', a JSON object, or a file with a list; repeatable.",
+        ),
+    ] = None,
+    prefer: Annotated[
+        Preference | None, typer.Option("--prefer", help="What makes a plan good; default: the method's own way.")
+    ] = None,
+    deadline: Annotated[
+        float | None, typer.Option("--deadline", metavar="SECONDS", help="Stop then; who is left is a timeout.")
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option("--margin", metavar="LOGITS", help="How far beyond the boundary plans must be.")
+    ] = None,
+    survival: Annotated[
+        float | None,
+        typer.Option("--survival", metavar="SHARE", help="Least share of retrained models that must agree."),
+    ] = None,
+    words: Annotated[
+        Path | None,
+        typer.Option("--words", metavar="FILE", help="Write each change as a sentence with its valid range, too."),
+    ] = None,
+    reasons: Annotated[
+        Path | None,
+        typer.Option("--reasons", metavar="FILE", help="Write why the model refuses each person, too."),
+    ] = None,
     seed: Seed = 0,
     show: Annotated[int, typer.Option(metavar="N", min=0, help="How many people to print at most (without -o).")] = 20,
     as_json: Json = False,
@@ -41,14 +72,29 @@ def explain(
     from gpae.table.frames import read_table, write_table
     from gpae.tabular import TabularExplainer
 
-    if output is not None:
-        check_place(output, (".parquet", ".csv", ".json"))
+    for place in (output, words, reasons):
+        if place is not None:
+            check_place(place, (".parquet", ".csv", ".json"))
     explainer = TabularExplainer.load(model)
     table = read_table(queries)
     with progress():
-        answer = explainer.explain(table, k=k, immutable=tuple(immutable or ()), seed=seed)
-    if output is not None:
-        write_table(answer.arrow, output)
+        answer = explainer.explain(
+            table,
+            k=k,
+            immutable=tuple(immutable or ()),
+            constraints=read_rules(rule or ()),
+            seed=seed,
+            deadline=deadline,
+            prefer=prefer,
+            margin=margin,
+            survival=survival,
+        )
+        if output is not None:
+            write_table(answer.arrow, output)
+        if words is not None:
+            write_table(answer.arrow_sentences, words)
+        if reasons is not None:
+            write_table(answer.arrow_reasons, reasons)
     if as_json:
         print_json(_as_json(answer, output))
     elif output is None:

@@ -1,7 +1,7 @@
 """Models that retraining would give, without retraining: the last layer redrawn by bootstrap and from its posterior.
 
-The logit of a GPAE is linear in the Fourier features of its encoder, g = v'phi(x) + b. Around the fitted v the loss of
-n rows, row i of weight c_i (1, or its class's), is a quadratic with the Hessian
+The logit of a GPAE is linear in the Fourier features of its encoder, g = v'phi(x) + b. Around the fitted v (with b as
+its last entry, 1 as the last feature) the loss of n rows, row i of weight c_i (1, or its class's), is a quadratic with the Hessian
 
     H = sum_i c_i p_i (1 - p_i) phi_i phi_i' + I / (w |theta|^2),
 
@@ -33,7 +33,7 @@ class Replicas:
     """How R retrained models would differ from the fitted one: logits moved by shifts'phi(x)."""
 
     features: FourierMap
-    shifts: Float[Tensor, "S R"]
+    shifts: Float[Tensor, "S+1 R"]
 
     @classmethod
     def of(cls, classifier: GPAEClassifier, X: Rows, y: Labels, n: int = 100, seed: int = 0) -> "Replicas":
@@ -41,13 +41,14 @@ class Replicas:
         generator = torch.Generator().manual_seed(seed)
         model, weights = classifier.model_, torch.as_tensor(classifier.row_weights(y))
         rows, labels = torch.as_tensor(X), torch.as_tensor(y, dtype=torch.float64)
-        n_features, half = len(model.encoder.phases), n // 2
+        n_features, half = len(model.encoder.phases) + 1, n // 2
         prior = 1.0 / (classifier.classification_weight_ * float(model.theta.square().sum()))
         hessian = prior * torch.eye(n_features, dtype=torch.float64)
         pull = torch.zeros(n_features, half, dtype=torch.float64)
+        v = torch.cat([model.encoder_weights @ model.theta, model.theta0.reshape(1)])
         for part in torch.arange(len(rows)).split(_CHUNK):
-            phi = features(model.encoder, rows[part])
-            p = torch.sigmoid(phi @ (model.encoder_weights @ model.theta) + model.theta0)
+            phi = _with_one(features(model.encoder, rows[part]))
+            p = torch.sigmoid(phi @ v)
             hessian += phi.T @ (phi * (weights[part] * p * (1 - p)).unsqueeze(1))
             counts = torch.poisson(torch.ones(len(p), half, dtype=torch.float64), generator=generator)
             pull += phi.T @ ((counts - 1) * (weights[part] * (labels[part] - p)).unsqueeze(1))
@@ -59,7 +60,7 @@ class Replicas:
 
     def moved(self, X: Rows) -> NDArray[np.float64]:
         """B x R: by how much each replica's logit of each row differs from the model's."""
-        (moved,) = in_tiles(lambda x: (features(self.features, x) @ self.shifts,), (torch.tensor(X),))
+        (moved,) = in_tiles(lambda x: (_with_one(features(self.features, x)) @ self.shifts,), (torch.tensor(X),))
         return np.asarray(moved.numpy())
 
     def survival(self, X: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -69,3 +70,8 @@ class Replicas:
     def at_level(self, X: Rows, logits: NDArray[np.float64], level: float) -> NDArray[np.float64]:
         """The logit that a share ``level`` of the replicas exceeds: above 0 only where so many still agree."""
         return np.quantile(logits[:, None] + self.moved(X), 1.0 - level, axis=1, method="lower")
+
+
+def _with_one(phi: Float[Tensor, "B S"]) -> Float[Tensor, "B S+1"]:
+    """The features, and a last one that is 1 for everybody."""
+    return torch.nn.functional.pad(phi, (0, 1), value=1.0)

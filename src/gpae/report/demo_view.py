@@ -27,6 +27,8 @@ class Person:
     reason: str = ""
     """Why there is no plan; empty where there is one."""
     plans: tuple[PlanView, ...] = ()
+    refused_for: str = ""
+    """The main reasons of the refusal, in words; no advice."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,1 @@
+"""What recourse promises, measured: any model, several plans, proofs, deadlines, survival."""
