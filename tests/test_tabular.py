@@ -278,7 +278,9 @@ def test_what_a_narrower_training_type_cannot_hold_is_still_copied_bit_for_bit(t
     assert (plans.debt[plans.found] == 1 / 3).all()
 
 
-def test_nothing_to_change_is_a_proof_and_no_two_plans_change_the_same_features(explainer: TabularExplainer, people) -> None:
+def test_nothing_to_change_is_a_proof_and_no_two_plans_change_the_same_features(
+    explainer: TabularExplainer, people
+) -> None:
     refused = people[explainer.predict(people) == "no"].head(4)
     stuck = explainer.explain(refused, immutable=tuple(people.columns))
     assert stuck.summary() == {"infeasible": 4}

@@ -21,6 +21,7 @@ from gpae.models.replicas import Replicas
 from gpae.models.surrogate import Fidelity, Guide
 from gpae.plan_finder import PlanFinder, Prove
 from gpae.proofs.enumeration import by_every_row
+from gpae.proofs.fourier import by_branch_and_bound
 from gpae.search.refine import Logits
 from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Array
@@ -136,8 +137,15 @@ class Learnt:
             scale=self.scale,
             propose=guide or self.method.proposals,
             refit=None if guide is None else guide.refitted,
-            provers=(lambda person, seconds: every(person), *self.provers),
+            provers=(lambda person, seconds: every(person), *(self.provers if self.given else self._own_provers())),
         )
+
+    def _own_provers(self) -> tuple[Prove, ...]:
+        """What the structure of the classifier that the method has trained allows to prove."""
+        classifier = self.method.classifier_
+        if not isinstance(classifier, GPAEClassifier):
+            return ()
+        return (lambda person, seconds: by_branch_and_bound(person, classifier.model_, seconds),)
 
     def _guide(self) -> Guide | None:
         """What guides the search on a user's model; None: the method knows the model, or is all that there is."""

@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpae.cli.options import Json
+from gpae.cli.options import Json, Seed
 from gpae.cli.report import STUDIES, Settings
 from gpae.cli.terminal import note, print_json, progress, results
 from gpae.errors import InputError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
+    from gpae.benchmark.peers.conditions import Condition
     from gpae.benchmark.plan import Plan
 
 __all__ = ["app"]
@@ -146,6 +148,77 @@ def smoke(output: Output = Path("results"), workers: Workers = None, as_json: Js
     _tell(*_run(output / "smoke", output / "smoke", plan, workers), as_json)
 
 
+@app.command()
+def peers(
+    output: Output = Path("results"),
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", min=1, help="Refused people whose answers are compared.")
+    ] = 200,
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="N", min=1, help="In how many rounds, each timed by itself.")
+    ] = 5,
+    seed: Seed = 0,
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="N", min=1, help="Threads of everybody's mathematics.")
+    ] = 1,
+    environments: Annotated[
+        Path | None,
+        typer.Option(
+            "--environments",
+            metavar="FOLDER",
+            help="Where the peers' virtual environments (dice, nice) are, or are to be made; default: gpae's cache.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare with DiCE and NICE on the embedded Adult: the same refused people, the same network, in turn."""
+    from gpae.benchmark.peers.environment import default_folder
+    from gpae.benchmark.record import begun_by, describe_run, other_code
+    from gpae.benchmark.studies.peers import Terms, compare, whole_crew
+    from gpae.datasets import load
+
+    folder, place = _folder(output / "peers"), environments or default_folder()
+    if (stale := other_code(folder / "cells")) is not None:
+        note(stale)
+    terms = Terms(rows, rounds, seed, threads)
+    with progress():
+        found = compare(folder, load("adult"), terms, lambda case: whole_crew(case, place))
+    code = begun_by(folder / "cells")
+    terms_said = {"rows": rows, "rounds": rounds, "seed": seed, "threads": threads}
+    describe_run(folder, ["gpae", *sys.argv[1:]], **terms_said, cells_begun_by=code, **found.about)
+    if as_json:
+        print_json({"methods": found.figures.to_dict("records"), "conditions": [asdict(c) for c in found.conditions]})
+        return
+    results().print(_figures_table(found.figures), _conditions_table(found.conditions))
+    typer.echo(f"{sum(c.holds for c in found.conditions)} of {len(found.conditions)} hold; figures in {folder}")
+
+
+def _figures_table(figures: "pd.DataFrame") -> "Table":
+    """The figures of the peers' study that fit a line."""
+    shown = {
+        "answered": ("found", "{:.0f}"),
+        "valid": ("valid", "{:.3f}"),
+        "l2": ("L2", "{:.2f}"),
+        "changes": ("changes", "{:.2f}"),
+        "neighbours": ("5-NN", "{:.2f}"),
+        "whole": ("whole", "{:.2f}"),
+        "immutables_kept": ("kept", "{:.2f}"),
+        "rows_per_second": ("rows/s", "{:.4g}"),
+    }
+    table = _plain_table("method", *(words for words, _ in shown.values()), "in a round")
+    for line in figures.to_dict("records"):
+        cells = [form.format(line[column]) for column, (_, form) in shown.items()]
+        table.add_row(line["method"], *cells, f"{line['slowest']:.4g}–{line['fastest']:.4g}")
+    return table
+
+
+def _conditions_table(conditions: "list[Condition]") -> "Table":
+    table = _plain_table("condition", "figure", "")
+    for one in conditions:
+        table.add_row(one.condition, one.figure, "holds" if one.holds else "FAILS")
+    return table
+
+
 def _methods(names: list[str] | None) -> list[str] | None:
     from gpae.benchmark.contenders import GUISES, contender
 
@@ -161,10 +234,7 @@ def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple
 
     if not plan.cells:
         raise InputError("nothing to run: no method of the study is among --methods, or no data set has a mask")
-    for place in (folder, *folder.parents):
-        if place.is_file():
-            raise InputError(f"{place} is a file; name a folder with -o")
-    folder.mkdir(parents=True, exist_ok=True)
+    _folder(folder)
     note(f"{len(plan.cells)} cells; finished ones are kept in {cells / 'cells'}")
     if (stale := other_code(cells / "cells")) is not None:
         note(stale)
@@ -177,6 +247,15 @@ def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple
     taken, code = core_minutes(cells, plan), begun_by(cells / "cells")
     describe_run(folder, ["gpae", *sys.argv[1:]], rows=plan.rows, cells_begun_by=code, core_minutes=taken)
     return folder, records
+
+
+def _folder(folder: Path) -> Path:
+    """Make a study's folder."""
+    for place in (folder, *folder.parents):
+        if place.is_file():
+            raise InputError(f"{place} is a file; name a folder with -o")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _tell(folder: Path, records: "pd.DataFrame", as_json: bool) -> None:
@@ -197,12 +276,19 @@ def _tell(folder: Path, records: "pd.DataFrame", as_json: bool) -> None:
 
 
 def _rank_table(ranks: dict[str, float]) -> "Table":
+    table = _plain_table("method", "rank")
+    for method, rank in ranks.items():
+        table.add_row(method, f"{rank:.2f}")
+    return table
+
+
+def _plain_table(first: str, *others: str) -> "Table":
+    """A table with a column of names and columns of figures."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("method", style="bold")
-    table.add_column("rank", justify="right")
-    for method, rank in ranks.items():
-        table.add_row(method, f"{rank:.2f}")
+    table.add_column(first, style="bold")
+    for name in others:
+        table.add_column(name, justify="right")
     return table

@@ -1,7 +1,8 @@
 """Models that retraining would give, without retraining: the last layer redrawn by bootstrap and from its posterior.
 
 The logit of a GPAE is linear in the Fourier features of its encoder, g = v'phi(x) + b. Around the fitted v (with b as
-its last entry, 1 as the last feature) the loss of n rows, row i of weight c_i (1, or its class's), is a quadratic with the Hessian
+its last entry, and 1 as the last feature) the loss of n rows, row i of weight c_i (1, or its class's), is a quadratic
+with the Hessian
 
     H = sum_i c_i p_i (1 - p_i) phi_i phi_i' + I / (w |theta|^2),
 

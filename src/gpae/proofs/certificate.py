@@ -20,9 +20,9 @@ class Certificate:
         What the proof is: nothing may change; a feature has no value left; every row that the person may become was
         asked about; the largest score of a linear model or of trees over all of them; bounds on boxes that cover them.
     best
-        The largest logit of the favourable class that any allowed row can have: it is not above ``needed``.
+        What no allowed row's score exceeds: it is not above ``needed``. A logit, or what the model's trees add up to.
     needed
-        The logit beyond which a row is favourable.
+        The score beyond which a row is favourable.
     looked_at
         Rows asked about, or boxes bounded; 0 for a program.
     details

@@ -71,7 +71,8 @@ def _values(block: Block, x: Array, lower: Array, upper: Array, most: int) -> Ar
             return None
         first = np.floor((low - grid.minimum) / grid.step)
         numbers = grid.at(first + np.arange(round((high - low) / grid.step) + 3))
-        every = np.concatenate([block.encode(np.array([*numbers, *grid.codes])), x])
+        # a bound counts as a step that it falls short of by next to nothing
+        every = np.concatenate([block.encode(np.array([*numbers, *grid.codes])), x, lower, upper])
     n = len(every)
     good = block.allowed(every, *(np.repeat(part, n, axis=0) for part in (x, lower, upper)))
     return np.unique(every[good], axis=0)

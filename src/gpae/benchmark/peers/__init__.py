@@ -1,1 +1,1 @@
-"""Peers, each in an environment of its own: scripts that such an environment's Python runs, files in and files out."""
+"""Peers, each in an environment of its own: scripts that such an environment's Python runs, and what talks to them."""

@@ -1,50 +1,63 @@
-"""DiCE, run by its own Python: ``python dice_worker.py FOLDER METHOD``; one answer a row, seconds beside it."""
+"""DiCE, run by its own Python: ``python dice_worker.py FOLDER``; answers as :mod:`serving` says.
 
-import json
+Everything is as the library has it by default; a row at a time, as it goes through several rows itself.
+"""
+
+import random
 import sys
 import time
+import traceback
 import warnings
 from pathlib import Path
+from typing import Any
 
 import dice_ml
+import numpy as np
 import pandas as pd
-from perceptron import Perceptron
+from perceptron import MultilayerPerceptron
+from serving import serve  # type: ignore[import-not-found]
 
 warnings.filterwarnings("ignore")
 
 
-def main(folder: Path, method: str) -> None:
-    """Answer the queries of a folder, and write answers and seconds into it."""
-    model = Perceptron(folder)
-    train, queries = (pd.read_csv(folder / f"{name}.csv", keep_default_na=False) for name in ("train", "queries"))
-    numbers, label = model.meta["numbers"], model.meta["label"]
-    data = dice_ml.Data(dataframe=train, continuous_features=numbers, outcome_name=label)
-    explainer = dice_ml.Dice(
-        data, dice_ml.Model(model=model, backend="sklearn", model_type="classifier"), method=method
-    )
+def main(folder: Path) -> None:
+    """Serve ``random`` and ``genetic``."""
+    model = MultilayerPerceptron.read(folder)
+    train, queries = model.table(folder / "train.csv"), model.table(folder / "queries.csv")
+    explainers = {method: _explainer(model, train, method) for method in ("random", "genetic")}
     free = [name for name in queries.columns if name not in model.meta["immutable"]]
-    answers, seconds = [], []
-    for row in range(len(queries)):
-        one = queries.iloc[[row]]
-        started = time.perf_counter()
-        try:
-            found = (
-                explainer.generate_counterfactuals(
-                    one, total_CFs=1, desired_class=1, features_to_vary=free, verbose=False
-                )
-                .cf_examples_list[0]
-                .final_cfs_df
-            )
-            answer = None if found is None or not len(found) else found.iloc[0][queries.columns].to_dict()
-        except Exception:  # the library raises where it finds nothing
-            answer = None
-        seconds.append(time.perf_counter() - started)
-        answers.append(answer)
-    written = [
-        None if one is None else {k: (v.item() if hasattr(v, "item") else v) for k, v in one.items()} for one in answers
-    ]
-    (folder / f"dice-{method}.json").write_text(json.dumps({"answers": written, "seconds": seconds}), encoding="utf-8")
+
+    def answer(method: str, rows: pd.DataFrame) -> tuple[list[Any], float]:
+        answers, seconds = [], 0.0
+        for place in range(len(rows)):
+            one = rows.iloc[[place]]
+            random.seed(int(one.index[0]))
+            np.random.seed(int(one.index[0]))  # noqa: NPY002 (what the library draws from)
+            started = time.perf_counter()
+            found = _found(explainers[method], one, free)
+            seconds += time.perf_counter() - started
+            answers.append(None if found is None else found.iloc[0][list(rows.columns)].to_dict())
+        return answers, seconds
+
+    serve(queries, answer)
+
+
+def _explainer(model: MultilayerPerceptron, train: pd.DataFrame, method: str) -> Any:
+    data = dice_ml.Data(dataframe=train, continuous_features=model.meta["numbers"], outcome_name=model.meta["label"])
+    return dice_ml.Dice(data, dice_ml.Model(model=model, backend="sklearn", model_type="classifier"), method=method)
+
+
+def _found(explainer: Any, one: pd.DataFrame, free: list[str]) -> pd.DataFrame | None:
+    """What the library shows and writes: the answer after its own pruning of changes, where it has one."""
+    try:
+        made = explainer.generate_counterfactuals(one, total_CFs=1, desired_class=1, features_to_vary=free)
+    except Exception:  # it raises where it finds nothing; anything else is to be seen in the log
+        traceback.print_exc()
+        return None
+    example = made.cf_examples_list[0]
+    shown = example.final_cfs_df if example.final_cfs_df_sparse is None else example.final_cfs_df_sparse
+    return None if shown is None or not len(shown) else shown
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]))

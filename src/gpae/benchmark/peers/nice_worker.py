@@ -1,69 +1,98 @@
-"""NICE, run by its own Python: ``python nice_worker.py FOLDER METHOD``; one answer a row, seconds beside it."""
+"""NICE, run by its own Python: ``python nice_worker.py FOLDER``; answers as :mod:`serving` says.
 
-import json
+The library wants arrays and one row at a time: levels are given as their places in the list of levels.
+"""
+
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from nice import NICE
-from perceptron import Perceptron
+from numpy.typing import NDArray
+from perceptron import MultilayerPerceptron
+from serving import serve  # type: ignore[import-not-found]
+from sklearn.neural_network import MLPRegressor
 
 warnings.filterwarnings("ignore")
 
 
-def main(folder: Path, method: str) -> None:
-    """Answer the queries of a folder, and write answers and seconds into it.
+class Coded:
+    """Tables as arrays of numbers, columns in the table's order, and the model as a function of such arrays."""
 
-    The library wants arrays: levels are given as their places in the list of levels.
-    """
-    model = Perceptron(folder)
-    train, queries = (pd.read_csv(folder / f"{name}.csv", keep_default_na=False) for name in ("train", "queries"))
-    names = list(queries.columns)
-    levels = model.meta["levels"]
+    def __init__(self, model: MultilayerPerceptron, names: list[str]) -> None:
+        self.model, self.names = model, names
+        self.numbers = [names.index(name) for name in model.meta["numbers"]]
+        self.levels = [names.index(name) for name in model.levels]
 
-    def coded(frame: pd.DataFrame) -> np.ndarray:
-        parts = [
-            frame[name].astype(str).map({level: i for i, level in enumerate(levels[name])}).to_numpy(dtype=float)
-            if name in levels
-            else frame[name].to_numpy(dtype=float)
-            for name in names
-        ]
-        return np.stack(parts, axis=1)
+    def rows(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        """A table as an array."""
+        X = np.zeros((len(frame), len(self.names)))
+        X[:, self.numbers] = frame[self.model.meta["numbers"]].to_numpy(dtype=float)
+        X[:, self.levels] = self.model.codes(frame)
+        return X
 
-    def spelled(X: np.ndarray) -> pd.DataFrame:
-        return pd.DataFrame(
-            {
-                name: np.array(levels[name], dtype=object)[np.rint(X[:, i]).astype(int)] if name in levels else X[:, i]
-                for i, name in enumerate(names)
-            }
-        )
+    def inputs(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The columns that the network sees."""
+        return self.model.encoded(X[:, self.numbers], X[:, self.levels].astype(np.intp))
 
-    categories = [i for i, name in enumerate(names) if name in levels]
-    explainer = NICE(
-        X_train=coded(train),
-        predict_fn=lambda X: model.predict_proba(spelled(np.asarray(X))),
-        y_train=train[model.meta["label"]].to_numpy(),
-        cat_feat=categories,
-        num_feat=[i for i in range(len(names)) if i not in categories],
-        distance_metric="HEOM",
-        num_normalization="minmax",
+    def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the model says."""
+        p = self.model.favourable(self.inputs(X))
+        return np.column_stack([1.0 - p, p])
+
+    def spelled(self, row: NDArray[np.float64]) -> dict[str, Any]:
+        """One row with the names of its levels."""
+        out: dict[str, Any] = dict(zip(self.names, row.tolist(), strict=True))
+        return out | {name: levels[int(out[name])] for name, levels in self.model.levels.items()}
+
+
+def main(folder: Path) -> None:
+    """Serve ``sparsity`` and ``plausibility``."""
+    model = MultilayerPerceptron.read(folder)
+    train, queries = model.table(folder / "train.csv"), model.table(folder / "queries.csv")
+    coded = Coded(model, list(queries.columns))
+    rows, labels = coded.rows(train), train[model.meta["label"]].to_numpy()
+    strange = _reconstruction_error(coded, rows)
+    explainers = {method: _explainer(coded, rows, labels, method, strange) for method in ("sparsity", "plausibility")}
+
+    def answer(method: str, asked: pd.DataFrame) -> tuple[list[Any], float]:
+        answers, seconds = [], 0.0
+        for row in coded.rows(asked):
+            started = time.perf_counter()
+            found = explainers[method].explain(row[None])
+            seconds += time.perf_counter() - started
+            answers.append(coded.spelled(np.asarray(found)[0]))
+        return answers, seconds
+
+    serve(queries, answer)
+
+
+def _explainer(coded: Coded, rows: Any, labels: Any, method: str, strange: Callable[..., Any]) -> Any:
+    return NICE(
+        X_train=rows.copy(),
+        predict_fn=coded.predict_proba,
+        y_train=labels,
+        cat_feat=coded.levels,
+        num_feat=coded.numbers,
         optimization=method,
-        justified_cf=True,
+        auto_encoder=strange,
     )
-    rows = coded(queries)
-    answers, seconds = [], []
-    for row in rows:
-        started = time.perf_counter()
-        found = explainer.explain(row[None])
-        seconds.append(time.perf_counter() - started)
-        answers.append(spelled(np.asarray(found)).iloc[0].to_dict())
-    (folder / f"nice-{method}.json").write_text(
-        json.dumps({"answers": answers, "seconds": seconds}, default=float), encoding="utf-8"
-    )
+
+
+def _reconstruction_error(coded: Coded, rows: Any) -> Callable[[Any], Any]:
+    """The auto-encoder that ``plausibility`` wants from its user: of the shape that its authors took."""
+    inputs = coded.inputs(rows)
+    half, quarter = ceil(inputs.shape[1] / 2), ceil(inputs.shape[1] / 4)
+    layers = (half, quarter, 2, quarter, half)
+    network = MLPRegressor(hidden_layer_sizes=layers, max_iter=20, random_state=0).fit(inputs, inputs)
+    return lambda X: np.square(network.predict(coded.inputs(X)) - coded.inputs(X)).mean(axis=1)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]))

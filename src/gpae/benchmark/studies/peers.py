@@ -1,0 +1,201 @@
+"""Ours beside DiCE and NICE: the same people and the same model, block after block in turn."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import gpae
+from gpae.benchmark.peers.case import Case
+from gpae.benchmark.peers.conditions import DEFAULT, SPARSE, Condition, conditions
+from gpae.benchmark.peers.environment import DICE, NICE
+from gpae.benchmark.peers.measures import Measures
+from gpae.benchmark.peers.perceptron import Array
+from gpae.benchmark.peers.worker import Worker, working
+from gpae.dataset import Dataset
+from gpae.errors import InputError
+from gpae.files import written_whole
+from gpae.progress import report
+
+__all__ = ["METHODS", "Comparison", "Crew", "Method", "Terms", "compare", "whole_crew"]
+
+_TOGETHER = 1000
+"""People in one call of ours, which answers many at once; the peers go through their block row by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A contender: its name, the worker that runs it, and what that worker calls it."""
+
+    name: str
+    worker: str
+    call: str
+
+
+METHODS = (
+    Method("DiCE random", "dice", "random"),
+    Method("DiCE genetic", "dice", "genetic"),
+    Method("NICE sparsity", "nice", "sparsity"),
+    Method("NICE plausibility", "nice", "plausibility"),
+    Method(DEFAULT, "gpae", "plausible"),
+    Method("gpae near", "gpae", "near"),
+    Method(SPARSE, "gpae", "sparse"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which the contenders meet.
+
+    Parameters
+    ----------
+    rows
+        People whose answers are compared.
+    rounds
+        Each of a share of these people, whom every method answers in turn; rows per second are those of a round.
+    seed
+        Of the split and of the model.
+    threads
+        Of everybody's mathematics.
+    """
+
+    rows: int = 200
+    rounds: int = 5
+    seed: int = 0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.rows < self.rounds:
+            raise InputError(f"--rows {self.rows} is less than --rounds {self.rounds}; every round needs a row")
+
+    def block(self, number: int) -> list[int]:
+        """The people of a round, by their positions among the queries."""
+        return [int(row) for row in np.array_split(np.arange(self.rows), self.rounds)[number]]
+
+    def file(self, number: int) -> str:
+        """The name of a round's file; rounds under other terms are not taken for these."""
+        return f"rows{self.rows}-seed{self.seed}-threads{self.threads}-round{number + 1}of{self.rounds}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who works: the command of each worker, and the versions that the peers run with."""
+
+    commands: Mapping[str, Sequence[str]]
+    versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @contextmanager
+    def at_work(self, logs: Path, threads: int) -> Iterator[dict[str, Worker]]:
+        """Start all workers; loading and fitting are over when the block begins."""
+        with ExitStack() as stack:
+            workers = {}
+            for place, (name, command) in enumerate(self.commands.items()):
+                report("loading and fitting", place / len(self.commands))
+                # only our own worker looks for modules where this gpae is
+                path = Path(gpae.__file__).parents[1] if name == "gpae" else None
+                workers[name] = stack.enter_context(working(name, command, logs / f"{name}.log", threads, path))
+            report("loading and fitting", 1.0)
+            yield workers
+
+
+def whole_crew(case: Path, environments: Path) -> Crew:
+    """The peers in their environments, made if need be, and ours in this one."""
+    here = Path(gpae.__file__).parent / "benchmark" / "peers"
+    commands: dict[str, Sequence[str]] = {}
+    versions = {}
+    for peer in (DICE, NICE):
+        python = peer.ready(environments)
+        commands[peer.name] = (str(python), str(here / f"{peer.name}_worker.py"), str(case))
+        versions[peer.name] = peer.installed(python)
+    commands["gpae"] = (sys.executable, "-m", "gpae.benchmark.peers.gpae_worker", str(case))
+    return Crew(commands, versions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """What came out."""
+
+    figures: pd.DataFrame
+    """One line a method."""
+    conditions: list[Condition]
+    about: dict[str, Any]
+    """The model, the peers' versions, and how busy the machine was when each round began."""
+
+
+def compare(folder: Path, dataset: Dataset, terms: Terms, crew: Callable[[Path], Crew]) -> Comparison:
+    """Run the rounds that are not finished yet, measure, and write ``peers.csv`` and ``conditions.csv``.
+
+    Parameters
+    ----------
+    folder
+        Finished rounds are kept in its ``cells``, the model and the rows in its ``shared``.
+    crew
+        Brings the workers for the folder of a model; not asked where every round is finished.
+    """
+    case = Case.of(folder / "shared" / f"{dataset.name}-{terms.seed}", dataset, terms.seed)
+    people, cells = case.first(terms.rows), folder / "cells"
+    cells.mkdir(parents=True, exist_ok=True)
+    todo = [number for number in range(terms.rounds) if not (cells / terms.file(number)).is_file()]
+    if todo:
+        _run(case, terms, todo, crew(case.folder), cells)
+    rounds = [json.loads((cells / terms.file(n)).read_text(encoding="utf-8")) for n in range(terms.rounds)]
+    compared = _compared(case, people, rounds)
+    tables = {"peers": compared.figures, "conditions": pd.DataFrame([asdict(one) for one in compared.conditions])}
+    for name, table in tables.items():
+        with written_whole(folder / f"{name}.csv") as temporary:
+            table.to_csv(temporary, index=False, float_format="%.6g")
+    return compared
+
+
+def _run(case: Case, terms: Terms, todo: Sequence[int], crew: Crew, cells: Path) -> None:
+    with crew.at_work(cells, terms.threads) as workers:
+        for method in METHODS:  # what is made at the first call only, and caches that are cold
+            workers[method.worker].answer(method.call, [0])
+        for number in todo:
+            load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+            answered = {}
+            for place, method in enumerate(METHODS):
+                report("comparing", (number + place / len(METHODS)) / terms.rounds)
+                answered[method.name] = _answered(workers[method.worker], method, terms.block(number), case)
+            done = {"versions": crew.versions, "load": load, "methods": answered}
+            with written_whole(cells / terms.file(number)) as temporary:
+                temporary.write_text(json.dumps(done), encoding="utf-8")
+        report("comparing", 1.0)
+
+
+def _answered(worker: Worker, method: Method, block: Sequence[int], case: Case) -> dict[str, Any]:
+    """Answers for a block; to ours further people are added, who count for its speed and for nothing else."""
+    others = np.setdiff1d(np.arange(len(case.queries)), block)[: max(_TOGETHER - len(block), 0)].tolist()
+    asked = [*block, *others] if method.worker == "gpae" else block
+    reply = worker.answer(method.call, asked)
+    return {"answers": reply.answers[: len(block)], "timed_rows": len(asked), "seconds": reply.seconds}
+
+
+def _compared(case: Case, people: pd.DataFrame, rounds: Sequence[dict[str, Any]]) -> Comparison:
+    measures, lines, scores, rates = Measures.of(case), [], {}, {}
+    for method in METHODS:
+        mine = [done["methods"][method.name] for done in rounds]
+        answers = [answer for part in mine for answer in part["answers"]]
+        scored = scores[method.name] = measures.scores(people, answers)
+        rate = rates[method.name] = _rates(mine)
+        speed = {"rows_per_second": float(np.median(rate)), "slowest": float(rate.min()), "fastest": float(rate.max())}
+        timed = {"timed_rows": sum(part["timed_rows"] for part in mine)}
+        lines.append({"method": method.name} | asdict(scored.quality()) | speed | timed)
+    about = {
+        "peers": rounds[-1]["versions"],
+        "load": [done["load"] for done in rounds],
+        "model": {"accuracy": case.model.meta["accuracy"], "refused": len(case.queries)},
+    }
+    return Comparison(pd.DataFrame(lines), conditions(scores, rates), about)
+
+
+def _rates(parts: Sequence[dict[str, Any]]) -> Array:
+    """Rows per second of each round."""
+    return np.array([part["timed_rows"] / max(part["seconds"], 1e-9) for part in parts])
