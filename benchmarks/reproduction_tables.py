@@ -75,6 +75,17 @@ def ranks_by_dataset(studies: Studies) -> str:
     return markdown(["GPAE / best other", "own rows", "common rows"], rows)
 
 
+def ranks_by_metric(studies: Studies) -> str:
+    """GPAE's mean rank in each metric, in the paper's table and in ours."""
+    rows = []
+    for title, table in TABLES.items():
+        theirs = paper_tables()
+        for name, figures in (("paper", theirs[theirs.table == table]), ("chosen", summarised(studies.chosen, table))):
+            each = (_ranked(figures[figures.metric == metric])["GPAE"] for metric in SEVEN)
+            rows.append([f"{name}, {title.lower()}", *(f"{rank:.1f}" for rank in each)])
+    return markdown(["GPAE's mean rank", *SEVEN], rows)
+
+
 def answered(studies: Studies) -> str:
     """Of the people asked, over the seeds: how many each method answers, and how many all of them do."""
     parts = []
@@ -191,7 +202,7 @@ def inducing_points(studies: Studies) -> str:
 
 
 MADE: tuple[Callable[[Studies], str], ...] = (
-    ranks, ranks_by_dataset, answered, inducing_points, cells,
+    ranks, ranks_by_dataset, ranks_by_metric, answered, inducing_points, cells,
     own_classifiers, second_readings, worse, low_validity, classifiers,
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
 
-__all__ = ["Listener", "listening", "report"]
+__all__ = ["Listener", "instead", "listening", "report"]
 
 Listener: TypeAlias = Callable[[str, float], None]
 """(what is being done, the share of it that is done, 0..1)."""
@@ -32,3 +32,19 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+@contextmanager
+def instead(tell: Callable[[], None]) -> Iterator[None]:
+    """Whatever work inside the block reports, ``tell`` is called in its place, to report on the whole."""
+    outside = _listener.get()
+
+    def answer(stage: str, share: float) -> None:
+        token = _listener.set(outside)
+        try:
+            tell()
+        finally:
+            _listener.reset(token)
+
+    with listening(answer):
+        yield

@@ -1,6 +1,7 @@
 """The cells of a study: which there are, how they are kept, and that finished ones are not run again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,13 @@ import pytest
 from gpae.benchmark.cell_files import Answers, CellFiles
 from gpae.benchmark.contenders import GUISES
 from gpae.benchmark.plan import Bench, Cell, Plan
-from gpae.benchmark.record import Record, other_code, read_records, write_records
+from gpae.benchmark.record import Record, describe_run, other_code, read_records, write_records
 from gpae.benchmark.runner import run_cells
-from gpae.benchmark.studies.paper import FREE, MASKED, run_paper, whole_plan
+from gpae.benchmark.studies.paper import FREE, MASKED, refuse_to_lose, run_paper, whole_plan
 from gpae.datasets import load
 from gpae.errors import InputError
 from gpae.explainers import EXPLAINERS
+from gpae.progress import listening, report
 
 
 def record(method: str = "GPAE", seed: int = 0, value: float = 1.0) -> Record:
@@ -100,6 +102,33 @@ def test_cells_of_other_code_are_told_of(tmp_path: Path) -> None:
     assert other_code(tmp_path) is None, "the same code"
     (tmp_path / "code.txt").write_text("0.0.1 abc", encoding="utf-8")
     assert "begun by gpae 0.0.1 abc" in (other_code(tmp_path) or "")
+
+
+def test_a_part_does_not_take_the_place_of_the_whole(tmp_path: Path) -> None:
+    whole, part = (whole_plan([load("lcd")], seeds, 100, methods=["wachter", "face"], masked=False) for seeds in (2, 1))
+    made = [Record("LCD", name, False, seed, "L2", 1.0, 5, 0.1) for name in ("Wachter", "FACE") for seed in (0, 1)]
+    refuse_to_lose(tmp_path, part)
+    write_records(tmp_path, made)
+    describe_run(tmp_path, ["gpae", "bench", "paper"], rows=100)
+    refuse_to_lose(tmp_path, whole)
+    with pytest.raises(InputError, match=r"2 more cells, such as FACE on LCD with seed 1.*name another folder"):
+        refuse_to_lose(tmp_path, part)
+    with pytest.raises(InputError, match="of 100 test rows"):
+        refuse_to_lose(tmp_path, replace(whole, rows=50))
+
+
+def test_work_inside_a_study_reports_on_the_study(tmp_path: Path) -> None:
+    told: list[tuple[str, float]] = []
+
+    def work(folder: Path, plan: Plan, bench: Bench, cells: Sequence[Cell]) -> None:
+        for cell in cells:
+            report("training", 0.5)
+            CellFiles(folder / "cells").keep(cell.name, [record(cell.method, cell.seed)])
+
+    plan = Plan(tuple(Cell("lcd", 0, "free", name) for name in ("a", "b")), rows=10)
+    with listening(lambda stage, share: told.append((stage, share))):
+        run_cells(tmp_path, plan, work, 1)
+    assert told == [("running the study", 0.0), ("running the study", 0.5), ("running the study", 1.0)]
 
 
 def _work(folder: Path, plan: Plan, bench: Bench, cells: Sequence[Cell]) -> None:

@@ -15,7 +15,7 @@ from gpae import __version__
 from gpae.errors import InputError
 from gpae.files import written_whole
 
-__all__ = ["COLUMNS", "Record", "begun_by", "describe_run", "other_code", "read_records", "write_records"]
+__all__ = ["COLUMNS", "Record", "begun_by", "describe_run", "other_code", "read_records", "read_run", "write_records"]
 
 COLUMNS = ("dataset", "method", "masked", "seed", "metric", "value", "n_rows", "seconds")
 
@@ -63,6 +63,12 @@ def read_records(folder: Path) -> pd.DataFrame:
     if absent:
         raise InputError(f"{path} lacks the column {absent[0]!r}; it is no table of records")
     return frame[list(COLUMNS)]
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Read what :func:`describe_run` wrote; empty where it wrote nothing."""
+    path = folder / "run.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def begun_by(cells: Path) -> str | None:

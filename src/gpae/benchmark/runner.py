@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpae.benchmark.cell_files import CellFiles
 from gpae.benchmark.plan import Bench, Cell, Plan
-from gpae.progress import report
+from gpae.progress import instead, report
 
 __all__ = ["run_cells"]
 
@@ -35,7 +35,8 @@ def run_cells(folder: Path, plan: Plan, work: Work, n_workers: int | None = None
     before = _threads(1)  # as the processes have: times and last bits are to be the same
     try:
         for bench, cells in benches:
-            work(folder, plan, bench, cells)
+            with instead(lambda: _report(files, plan)):  # how far one training of thousands is, tells nobody anything
+                work(folder, plan, bench, cells)
             _report(files, plan)
     finally:
         _threads(before)

@@ -1,6 +1,7 @@
 """``gpae bench``: the studies, resumable, with their figures as records."""
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -96,6 +97,7 @@ def ablation(output: Output = Path("results"), seeds: Seeds = 5, rows: Rows = 10
 def figures(output: Output = Path("results")) -> None:
     """Compute what the paper's other figures are drawn from: the latent space, the correlations, the digits."""
     from gpae.artefact import write_artefact
+    from gpae.benchmark.record import describe_run
     from gpae.benchmark.studies.correlations import make_correlations
     from gpae.benchmark.studies.digits import make_digits
     from gpae.benchmark.studies.latents import make_latents
@@ -108,12 +110,14 @@ def figures(output: Output = Path("results")) -> None:
         "correlations": lambda: make_correlations(shared),
         "digits": make_digits,
     }
-    for name, make in makers.items():
-        path = folder / f"{name}.figure"
-        if not path.is_file():
-            with progress():
-                write_artefact(path, make().state())
-        typer.echo(str(path))
+    made = {name: make for name, make in makers.items() if not (folder / f"{name}.figure").is_file()}
+    for name, make in made.items():
+        with progress():
+            write_artefact(folder / f"{name}.figure", make().state())
+    if made:
+        describe_run(folder, ["gpae", *sys.argv[1:]], made=list(made))
+    for name in makers:
+        typer.echo(str(folder / f"{name}.figure"))
 
 
 @app.command()
@@ -140,7 +144,7 @@ def _split(names: list[str] | None) -> list[str] | None:
 
 @app.command()
 def smoke(output: Output = Path("results"), workers: Workers = None, as_json: Json = False) -> None:
-    """Run every method once on a few rows of the embedded data: two minutes, to see that all is well."""
+    """Run every method but GPAE-ind once on a few rows of the embedded data: two minutes, to see that all is well."""
     from gpae.benchmark.studies.paper import small_plan
     from gpae.datasets import load
 
@@ -230,11 +234,13 @@ def _methods(names: list[str] | None) -> list[str] | None:
 def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple[Path, pd.DataFrame]":
     """Run a plan whose cells are kept below ``cells``, write its records into ``folder``, and return both."""
     from gpae.benchmark.record import begun_by, describe_run, other_code, write_records
-    from gpae.benchmark.studies.paper import core_minutes, run_paper, tried_settings
+    from gpae.benchmark.studies.paper import core_minutes, refuse_to_lose, run_paper, tried_settings
 
     if not plan.cells:
         raise InputError("nothing to run: no method of the study is among --methods, or no data set has a mask")
     _folder(folder)
+    refuse_to_lose(folder, plan)
+    started = time.monotonic()
     note(f"{len(plan.cells)} cells; finished ones are kept in {cells / 'cells'}")
     if (stale := other_code(cells / "cells")) is not None:
         note(stale)
@@ -245,7 +251,14 @@ def _run(folder: Path, cells: Path, plan: "Plan", workers: int | None) -> "tuple
         with written_whole(folder / "settings.csv") as temporary:
             tried.to_csv(temporary, index=False)
     taken, code = core_minutes(cells, plan), begun_by(cells / "cells")
-    describe_run(folder, ["gpae", *sys.argv[1:]], rows=plan.rows, cells_begun_by=code, core_minutes=taken)
+    describe_run(
+        folder,
+        ["gpae", *sys.argv[1:]],
+        rows=plan.rows,
+        cells_begun_by=code,
+        core_minutes=taken,
+        minutes_of_this_call=round((time.monotonic() - started) / 60, 1),
+    )
     return folder, records
 
 

@@ -16,16 +16,27 @@ from gpae.benchmark.cell_files import CellFiles
 from gpae.benchmark.classifiers import CLASSIFIERS, classification_scores, fitted
 from gpae.benchmark.contenders import GUISES, contender
 from gpae.benchmark.plan import Bench, Cell, Plan
-from gpae.benchmark.record import Record
+from gpae.benchmark.record import Record, read_records, read_run
 from gpae.benchmark.runner import run_cells
 from gpae.benchmark.tuning import TRIALS, Trial, best_trial, trial_name
 from gpae.benchmark.workbench import Workbench, scored
 from gpae.dataset import Dataset
+from gpae.datasets import load
 from gpae.errors import InputError
 from gpae.explainer import Explainer
 from gpae.explainers import EXPLAINERS
 
-__all__ = ["FREE", "MASKED", "Settings", "core_minutes", "run_paper", "small_plan", "tried_settings", "whole_plan"]
+__all__ = [
+    "FREE",
+    "MASKED",
+    "Settings",
+    "core_minutes",
+    "refuse_to_lose",
+    "run_paper",
+    "small_plan",
+    "tried_settings",
+    "whole_plan",
+]
 
 FREE = (
     "logistic", "wachter", "cchvae", "revise", "cruds", "clue", "face", "sae", "counternet", "gpae-inducing", "gpae",
@@ -115,6 +126,29 @@ def run_paper(folder: Path, plan: Plan, n_workers: int | None = None) -> list[Re
     for bench in plan.by_bench(plan.cells):
         records += _on_common_rows(folder, plan, bench)
     return records
+
+
+def refuse_to_lose(folder: Path, plan: Plan) -> None:
+    """Raise where the records in a folder are of more than the plan: its own would take their place."""
+    if not (folder / "records.parquet").is_file():
+        return
+    records = read_records(folder)
+    there = set(zip(records.dataset, records.method, records.masked, records.seed, strict=True))
+    asked = {(load(c.dataset).paper_name, _label(c), c.kind == "masked", c.seed) for c in plan.cells}
+    rows = read_run(folder).get("rows", 0)
+    more = f"of {rows} test rows" if rows > plan.rows else ""
+    if lost := sorted(there - asked):
+        dataset, method, _, seed = lost[0]
+        more = f"of {len(lost)} more cells, such as {method} on {dataset} with seed {seed}"
+    if more:
+        raise InputError(
+            f"{folder / 'records.parquet'} holds figures {more}, which those of this part of the study would replace; "
+            "name another folder with -o, or run the whole: finished cells are kept"
+        )
+
+
+def _label(cell: Cell) -> str:
+    return cell.method if cell.kind == "classifier" else contender(cell.method).label
 
 
 def _check_chosen(files: CellFiles, plan: Plan) -> None:
