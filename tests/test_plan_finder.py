@@ -9,7 +9,7 @@ from gpae.clock import Deadline
 from gpae.plan_finder import Asked, PlanFinder, Plans
 from gpae.proofs.enumeration import by_every_row
 from gpae.results import Status
-from gpae.search.recourse import TASTES
+from gpae.search.worth import TASTES
 from gpae.table.constraints import read_constraints
 from gpae.table.freedom import Freedom
 from gpae.table.layout import Layout

@@ -12,9 +12,10 @@ from gpae.progress import report
 from gpae.proofs.certificate import Certificate
 from gpae.results import Counterfactuals, Status
 from gpae.search.neighbourhood import Neighbourhood
-from gpae.search.recourse import Found, Taste, search_plans
+from gpae.search.recourse import Found, search_plans
 from gpae.search.refine import Count, Judge, Logits
 from gpae.search.repair import snapped
+from gpae.search.worth import Taste
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 

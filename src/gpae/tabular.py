@@ -24,7 +24,7 @@ from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.surrogate import Fidelity
 from gpae.plan_finder import Asked, Outcome
 from gpae.relaxation import Question, explained_refusals
-from gpae.search.recourse import TASTES, Preference, Taste
+from gpae.search.worth import TASTES, Preference, Taste
 from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Constraint
 from gpae.table.constraints import read_constraints

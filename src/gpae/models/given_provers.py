@@ -42,7 +42,7 @@ def provers_of(model: Any, given: GivenModel, schema: Schema, values: Array, fav
     *before, last = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     if not all(_column_by_column(step) for step in before):
         return ()
-    kind = type(last).__name__
+    kind = type(last).__name__ if type(last).__module__.startswith("sklearn.") else ""
     if kind in _LINEAR or (kind == "SVC" and last.kernel == "linear"):
         sign = 1.0 if favourable == 1 else -1.0
         affine = Affine.probed(lambda v: sign * _asked(given, model.decision_function, v), schema, values)

@@ -1,8 +1,6 @@
 """Several plans for each person on the model that decides: cheap, plausible, and different from each other."""
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +8,13 @@ from numpy.typing import NDArray
 from gpae.clock import Deadline
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.refine import Judge, refine
+from gpae.search.worth import Taste, Worth
 from gpae.table.constraint import Array, Mask
 from gpae.table.freedom import Freedom
 from gpae.table.level_block import LevelBlock
 from gpae.table.value_block import ValueBlock
 
-__all__ = ["TASTES", "Found", "Preference", "Taste", "search_plans"]
+__all__ = ["Found", "search_plans"]
 
 _STARTS = 16
 """Favourable people nearby from whom a search begins."""
@@ -25,21 +24,6 @@ _MORE_STARTS = 256
 """The same for further plans, which have to do without something."""
 _TURNS = 3
 """For each further plan: how often something else is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Taste:
-    """What makes a plan dear, beside the way itself (half the squared distance in standard deviations)."""
-
-    change: float = 0.3
-    """Each feature that changes."""
-    remoteness: float = 1.0
-    """The squared distance to the nearest favourable people, in standard deviations."""
-
-
-Preference = Literal["plausible", "near", "sparse"]
-TASTES: dict[str, Taste] = {"plausible": Taste(), "near": Taste(0.0, 0.0), "sparse": Taste(3.0, 0.0)}
-"""What people prefer, in words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +90,7 @@ class _People:
         if self.taste.change >= 1.0 or locked.any():
             starts.append(_one_feature_alone(freedom))
         person, candidates = (np.concatenate(parts) for parts in zip(*starts, strict=True))
-        worth = partial(_cost, freedom, near, self.taste)
+        worth = Worth(freedom, near, self.taste)
         refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.deadline, self.beam)
         return Found(who[refined.person], refined.u, refined.cost)
 
@@ -128,15 +112,6 @@ def _one_feature_alone(freedom: Freedom) -> tuple[NDArray[np.intp], Array]:
             people.append(free)
             trials.append(trial)
     return np.concatenate(people), np.concatenate(trials)
-
-
-def _cost(freedom: Freedom, near: Neighbourhood, taste: Taste, person: NDArray[np.intp], U: Array) -> Array:
-    """What plans cost: the way, the number of changes, and how far from favourable people they end."""
-    x, layout = freedom.x[person], freedom.layout
-    step = np.square((U - x) * near.scale.numpy())
-    way = np.stack([step[:, block.columns].sum(axis=1) for block in layout.features], axis=1)
-    cost = (0.5 * way + taste.change * layout.changed(U, x)) @ freedom.weights
-    return np.asarray(cost + taste.remoteness * near.distance(person, U) ** 2 if taste.remoteness else cost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

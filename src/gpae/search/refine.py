@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from gpae.clock import Deadline
 from gpae.search.repair import repaired
+from gpae.search.worth import Worth
 from gpae.table.constraint import Array, Mask
 from gpae.table.freedom import Freedom
 from gpae.table.layout import Layout
 
-__all__ = ["Count", "Judge", "Logits", "Refined", "Worth", "refine"]
-
-Worth = Callable[[NDArray[np.intp], Array], Array]
-"""(positions of the people, their plans) -> what each plan costs; less is better."""
+__all__ = ["Count", "Judge", "Logits", "Refined", "refine"]
 
 Logits = Callable[[Freedom, NDArray[np.intp], Array], Array]
 """(people, whose plan each is, the plans) -> the logit of the favourable class."""
@@ -112,6 +110,7 @@ class _Plans:
     person: NDArray[np.intp]
     u: Array
     cost: Array
+    far: Array
 
     @classmethod
     def accepted(
@@ -121,7 +120,9 @@ class _Plans:
         u, allowed = repaired(freedom.rows(person), candidates)
         person, u = person[allowed], u[allowed]
         good = judge.accepts(freedom, person, u)
-        return cls(freedom, judge, worth, person[good], u[good], worth(person[good], u[good]))
+        person, u = person[good], u[good]
+        far = worth.far(person, u) if worth.remoteness else np.zeros(len(u))
+        return cls(freedom, judge, worth, person, u, worth.way(person, u) + worth.remoteness * far**2, far)
 
     def cheapest(self, n: int) -> "_Plans":
         """The n cheapest of each person."""
@@ -129,7 +130,7 @@ class _Plans:
         person = self.person[order]
         place = np.arange(len(order)) - np.searchsorted(person, person)
         kept = order[place < n]
-        return replace(self, person=self.person[kept], u=self.u[kept], cost=self.cost[kept])
+        return replace(self, person=self.person[kept], u=self.u[kept], cost=self.cost[kept], far=self.far[kept])
 
     def without_what_is_not_needed(self) -> "_Plans":
         """Give features back: each alone first, then as many as can be given back together, the dearest first."""
@@ -138,7 +139,7 @@ class _Plans:
         plan, feature = np.nonzero(changed)
         alone = np.zeros((len(changed), n_features))
         trials = self._given_back(plan, np.arange(n_features) == feature[:, None])
-        cost, good = self._judged(plan, *trials)
+        cost, _, good = self._judged(plan, *trials)
         alone[plan, feature] = np.where(good, self.cost[plan] - cost, 0.0)
         order = np.argsort(-alone, axis=1, kind="stable")
         most = int((alone > 0).sum(axis=1).max(initial=0))
@@ -193,25 +194,33 @@ class _Plans:
         x = self.freedom.x[self.person[plan]]
         return np.where(_columns(self.freedom.layout, which), x, self.u[plan]), which
 
-    def _judged(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> tuple[Array, Mask]:
-        """What trials cost, and which are allowed, cheaper than their plan and accepted; ``trials`` is made so."""
-        person = self.person[plan]
-        trials[:], allowed = repaired(self.freedom.rows(person), trials, kept)
-        cost = np.full(len(plan), np.inf)
-        cost[allowed] = self.worth(person[allowed], trials[allowed])
-        good = cost < self.cost[plan] - _CHEAPER
+    def _judged(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> tuple[Array, Array, Mask]:
+        """What trials cost, how far they end, and which are allowed, cheaper than their plan and accepted.
+
+        ``trials`` is brought to allowed values. What cannot be cheaper is left alone before anything is asked of it.
+        """
+        person, enough = self.person[plan], self.cost[plan] - _CHEAPER
+        trials[:], good = repaired(self.freedom.rows(person), trials, kept)
+        cost, far = self.worth.way(person, trials), np.zeros(len(plan))
+        if self.worth.remoteness:
+            least = np.maximum(self.far[plan] - self.worth.apart(trials, self.u[plan]), 0.0)
+            good &= cost + self.worth.remoteness * least**2 < enough
+            far[good] = self.worth.far(person[good], trials[good])
+            cost += self.worth.remoteness * far**2
+        good &= cost < enough
         good[good] = self.judge.accepts(self.freedom, person[good], trials[good])
-        return cost, good
+        return cost, far, good
 
     def _improved(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> "_Plans":
         """Each plan replaced by its cheapest good trial, if it has one."""
-        cost, good = self._judged(plan, trials, kept)
+        cost, far, good = self._judged(plan, trials, kept)
         at = np.flatnonzero(good)
         order = at[np.lexsort((cost[at], plan[at]))]
         first = order[np.unique(plan[order], return_index=True)[1]]
-        u, new = self.u.copy(), self.cost.copy()
-        u[plan[first]], new[plan[first]] = trials[first], cost[first]
-        return replace(self, u=u, cost=new)
+        changed = [old.copy() for old in (self.u, self.cost, self.far)]
+        for old, new in zip(changed, (trials, cost, far), strict=True):
+            old[plan[first]] = new[first]
+        return replace(self, u=changed[0], cost=changed[1], far=changed[2])
 
 
 _TRIMMING: tuple[Callable[[_Plans], _Plans], ...] = (

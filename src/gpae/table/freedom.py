@@ -51,7 +51,7 @@ class Freedom:
     open: tuple[Mask | None, ...]
     weights: Array
     hopeless: Mask
-    reasons: tuple[str, ...]
+    reasons: NDArray[np.object_]
 
     @classmethod
     def of(
@@ -110,7 +110,7 @@ class Freedom:
             upper=self.upper[index],
             open=tuple(None if mask is None else mask[index] for mask in self.open),
             hopeless=self.hopeless[index],
-            reasons=tuple(self.reasons[i] for i in index),
+            reasons=self.reasons[index],
         )
 
     def locked(self, features: Mask) -> "Freedom":
@@ -186,9 +186,9 @@ def _needs_mask(block: Block, mask: Mask | None) -> bool:
 
 def _hopeless(
     layout: Layout, constraints: Sequence[Constraint], x: Array, lower: Array, upper: Array
-) -> tuple[Mask, tuple[str, ...]]:
+) -> tuple[Mask, NDArray[np.object_]]:
     """Who has a feature that nothing is left of, and in words why."""
-    hopeless, reasons = np.zeros(len(x), dtype=np.bool_), [""] * len(x)
+    hopeless, reasons = np.zeros(len(x), dtype=np.bool_), np.full(len(x), "", dtype=object)
     nearest = layout.snap(x, x, lower, upper)
     for block in layout.features:
         left = block.allowed(*(part[:, block.columns] for part in (nearest, x, lower, upper)))
@@ -196,4 +196,4 @@ def _hopeless(
         for row in np.flatnonzero(~left & ~hopeless):
             hopeless[row] = True
             reasons[row] = f"no value of {block.name!r} is left: {' and '.join(said)}"
-    return hopeless, tuple(reasons)
+    return hopeless, reasons

@@ -1,0 +1,57 @@
+"""What plans cost: the way, the number of changes, and how far from favourable people they end."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.search.neighbourhood import Neighbourhood
+from gpae.table.constraint import Array
+from gpae.table.freedom import Freedom
+
+__all__ = ["TASTES", "Preference", "Taste", "Worth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taste:
+    """What makes a plan dear, beside the way itself (half the squared distance in standard deviations)."""
+
+    change: float = 0.3
+    """Each feature that changes."""
+    remoteness: float = 1.0
+    """The squared distance to the nearest favourable people, in standard deviations."""
+
+
+Preference = Literal["plausible", "near", "sparse"]
+TASTES: dict[str, Taste] = {"plausible": Taste(), "near": Taste(0.0, 0.0), "sparse": Taste(3.0, 0.0)}
+"""What people prefer, in words."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worth:
+    """The cost of people's plans; less is better."""
+
+    freedom: Freedom
+    near: Neighbourhood
+    taste: Taste
+
+    @property
+    def remoteness(self) -> float:
+        """The weight of the squared distance to favourable people."""
+        return self.taste.remoteness
+
+    def way(self, person: NDArray[np.intp], U: Array) -> Array:
+        """The squared way in standard deviations, and the changes."""
+        x, layout = self.freedom.x[person], self.freedom.layout
+        step = np.square((U - x) * self.near.scale.numpy())
+        way = np.add.reduceat(step, [block.start for block in layout.features], axis=1)
+        return np.asarray((0.5 * way + self.taste.change * layout.changed(U, x)) @ self.freedom.weights)
+
+    def far(self, person: NDArray[np.intp], U: Array) -> Array:
+        """The distance to the nearest favourable people."""
+        return self.near.distance(person, U)
+
+    def apart(self, U: Array, V: Array) -> Array:
+        """The distance in standard deviations between plans: :meth:`far` cannot differ by more."""
+        return np.asarray(np.linalg.norm((U - V) * self.near.scale.numpy(), axis=1))
