@@ -31,6 +31,8 @@ from gpae.trust import Trust
 
 __all__ = ["Learnt"]
 
+_TO_DISTIL = 10_000
+"""Training rows that a surrogate is distilled from at most; the model itself is asked about all."""
 _TO_PROBE = 500
 """Rows on which a user's model is looked at for a structure that allows proofs."""
 
@@ -79,7 +81,8 @@ class Learnt:
         if (scores > 0.5).all() or (scores <= 0.5).all():
             says = schema.labels[int(scores[0] > 0.5)]
             raise InputError(f"the model says {says!r} of every training row; there is nothing to explain")
-        surrogate = method.get_params(deep=False)["classifier"].distil(encoded.rows, scores)
+        some = np.random.Generator(np.random.Philox(seed)).permutation(len(scores))[:_TO_DISTIL]
+        surrogate = method.get_params(deep=False)["classifier"].distil(encoded.rows[some], scores[some])
         method.set_params(classifier=surrogate)
         method.fit(encoded.rows, (scores > 0.5).astype(np.int64), layout=codec.layout)
         if labels is None:  # what the model believes stands in for what is so

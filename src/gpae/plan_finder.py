@@ -30,13 +30,12 @@ Refit = Callable[[Rows, Array], Propose]
 Prove = Callable[[Freedom, float], tuple[Certificate | None, Array | None]]
 """(one person, seconds) -> a proof that there is no plan, or an allowed row that may be one, or neither."""
 
-_TOGETHER = 256
+_TOGETHER = 1024
 """People who are searched for together at most,"""
 _AT_FIRST = 16
 """and how many at first where there is a deadline: how long they take says how many come next."""
-_NEIGHBOURS = 256
-_ALL_NEIGHBOURS = 2048
-"""Favourable people to begin from, and for who gets no plan from those."""
+_NEIGHBOURS, _MORE_NEIGHBOURS, _ALL_NEIGHBOURS = 96, 256, 2048
+"""Favourable people nearby for one plan, for several, and for who gets none from those."""
 _PROOF_SECONDS = 5.0
 
 
@@ -122,7 +121,7 @@ class PlanFinder:
 
     def find(self, freedom: Freedom, asked: Asked) -> Plans:
         """Find plans for everybody, some people at a time, as long as there is time."""
-        plans = self._first_look(freedom)
+        plans = self.first_look(freedom)
         todo = np.flatnonzero(plans.status == Status.NOT_FOUND)
         size, done = _TOGETHER if asked.deadline.at is None else _AT_FIRST, 0
         while done < len(todo):
@@ -139,7 +138,7 @@ class PlanFinder:
             report("searching", done / len(todo))
         return plans
 
-    def _first_look(self, freedom: Freedom) -> Plans:
+    def first_look(self, freedom: Freedom) -> Plans:
         """Who is favoured already, and who can become nothing else."""
         everybody = np.arange(len(freedom))
         plans = Plans([], np.full(len(freedom), str(Status.NOT_FOUND), dtype="<U18"))
@@ -151,7 +150,7 @@ class PlanFinder:
             ground = "no value left" if freedom.hopeless[row] else "nothing may change"
             best = -np.inf if freedom.hopeless[row] else float(said[row])
             plans.certificates[int(row)] = Certificate(ground, best)  # type: ignore[arg-type]
-            plans.reasons[int(row)] = freedom.reasons[row]
+            plans.reasons[int(row)] = freedom.reasons[row] or "nothing of this row may change"
         plans.status[list(plans.certificates)] = Status.INFEASIBLE
         plans.status[said > 0] = Status.ALREADY_FAVOURABLE
         return plans
@@ -163,11 +162,14 @@ class PlanFinder:
     def _some(self, freedom: Freedom, who: NDArray[np.intp], asked: Asked, plans: Plans) -> None:
         """Search for some of the people, harder for those who get nothing, and try to prove what is left."""
         part = freedom.rows(who)
-        found = self._searched(part, asked, plans.count, _NEIGHBOURS, self._proposals(part, asked, plans.count))
+        neighbours = _NEIGHBOURS if asked.k == 1 else _MORE_NEIGHBOURS
+        found = self._searched(part, asked, plans.count, neighbours, self._proposals(part, asked, plans.count))
         missing = np.setdiff1d(np.arange(len(who)), found.row)
         if len(missing) and asked.deadline.left() > 0:
-            again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part))
+            again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part), hard=True)
             found = Found.joined([found, Found(missing[again.row], again.u, again.cost)])
+        sure = part.rows(found.row).permits(found.u)
+        found = Found(found.row[sure], found.u[sure], found.cost[sure])
         plans.found.append(Found(who[found.row], found.u, found.cost))
         plans.status[who[found.row]] = Status.FOUND
         for row in np.setdiff1d(who, who[found.row]):
@@ -189,13 +191,22 @@ class PlanFinder:
         wrong = np.setdiff1d(row, row[said > asked.margin])
         if not len(wrong) or asked.deadline.left() <= 0:
             return row, u
-        more, v = self.refit(u, said)(part.rows(wrong), asked.seed)
+        about = np.isin(row, wrong)
+        more, v = self.refit(u[about], said[about])(part.rows(wrong), asked.seed)
         return np.concatenate([row, wrong[more]]), np.concatenate([u, v])
 
-    def _searched(self, part: Freedom, asked: Asked, count: Count, n_neighbours: int, proposals: Proposals) -> Found:
+    def _searched(
+        self,
+        part: Freedom,
+        asked: Asked,
+        count: Count,
+        n_neighbours: int,
+        proposals: Proposals,
+        hard: bool = False,
+    ) -> Found:
         near = Neighbourhood.of(part.x, self.favourable, self.scale, n_neighbours)
         judge = Judge(self.logits, np.ones(len(part)), np.full(len(part), asked.margin), count)
-        return search_plans(part, judge, near, proposals, asked.k, asked.taste, asked.deadline)
+        return search_plans(part, judge, near, proposals, asked.k, asked.taste, asked.deadline, hard=hard)
 
     def _proved(self, person: Freedom, row: int, asked: Asked, plans: Plans) -> None:
         """Look for a proof that a person has no plan; a prover may find a plan instead."""

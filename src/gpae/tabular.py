@@ -309,12 +309,14 @@ class TabularExplainer:
         question = Question(learnt.codec.layout, self.schema_, rules, fixed)
         freedom = question.freedom(rows, values)
         by_the_method = prefer is None and learnt.given is None and not freedom.constraints and asked.is_plain
+        finder = learnt.finder(asked.survival)
         if by_the_method:
-            outcome = Outcome(self.method_.explain(rows, 1, fixed=fixed, seed=asked.seed))
+            looked = finder.first_look(freedom)
+            found = self.method_.explain(rows, 1, fixed=fixed, seed=asked.seed)
+            outcome = Outcome(found, looked.certificates, looked.reasons)
         else:
-            finder = learnt.finder(asked.survival)
             outcome = finder.find(freedom, asked).outcome(freedom)
-            outcome = explained_refusals(question, freedom, finder, outcome, asked)
+        outcome = explained_refusals(question, freedom, finder, outcome, asked)
         return AnswerWriter(learnt, self.prefix, asked).write(table, encoded, good, freedom, outcome)
 
     # saving

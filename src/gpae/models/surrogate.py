@@ -16,11 +16,13 @@ from gpae.table.freedom import Freedom
 
 __all__ = ["Fidelity", "Guide"]
 
-_MARGINS = (0.02, 0.3, 1.0)
+_MARGINS = (0.5,)
 """Standard deviations of the surrogate's logits beyond its boundary that plans are proposed at."""
 
 _BOUND = 3.0
 """Standard deviations of the surrogate's logits beyond which a model that is too sure is not followed."""
+_MENDED_BY = 256
+"""Rows at most that a surrogate is mended by: a small system, solved at once."""
 _NOISE = 0.1
 """The same, for what the surrogate need not explain."""
 
@@ -67,8 +69,9 @@ class Guide:
         W += dv theta' / |theta|^2, and stay where they were in all other directions.
         """
         model, spread = self.classifier.model_, self.classifier.logit_spread_
-        said = torch.as_tensor(np.clip(logits, -_BOUND * spread, _BOUND * spread))
-        phi = features(model.encoder, torch.as_tensor(rows))
+        some = np.linspace(0, len(rows) - 1, min(len(rows), _MENDED_BY)).astype(int)
+        said = torch.as_tensor(np.clip(logits[some], -_BOUND * spread, _BOUND * spread))
+        phi = features(model.encoder, torch.as_tensor(rows[some]))
         residual = said - (phi @ (model.encoder_weights @ model.theta) + model.theta0)
         kernel = model.theta.square().sum() * phi @ phi.T
         noise = (_NOISE * spread) ** 2 * torch.eye(len(phi), dtype=phi.dtype)

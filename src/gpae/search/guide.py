@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.numerics.autoencoder import AutoEncoder, logit_with_gradient
+from gpae.numerics.placement import moved
 from gpae.numerics.tiles import in_tiles
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 
 __all__ = ["straight_ways"]
 
-_STEPS = 6
+_STEPS = 4
 _SHORTEST = 1e-12
 
 
@@ -32,7 +33,8 @@ def straight_ways(
     model: AutoEncoder, freedom: Freedom, scale: Array, margins: Sequence[float]
 ) -> tuple[NDArray[np.intp], Array]:
     """One way for each person and margin (logit units): whose, and where it ends; levels and steps not yet whole."""
-    unit = torch.as_tensor(1.0 / np.square(scale))
+    model = moved(model, device="cpu", dtype=torch.float32)  # where it leads is all that is asked of it
+    unit = torch.as_tensor(1.0 / np.square(scale), dtype=torch.float32)
 
     def walk(
         x: Float[Tensor, "B D"], lower: Float[Tensor, "B D"], upper: Float[Tensor, "B D"], m: Float[Tensor, " B"]
@@ -49,6 +51,7 @@ def straight_ways(
         return (u,)
 
     n = len(margins)
-    rows = [torch.as_tensor(np.repeat(part, n, axis=0)) for part in (freedom.x, freedom.lower, freedom.upper)]
-    (ends,) = in_tiles(walk, [*rows, torch.tensor(margins, dtype=torch.float64).repeat(len(freedom))])
-    return np.repeat(np.arange(len(freedom)), n), np.asarray(ends.numpy())
+    parts = (torch.as_tensor(part, dtype=torch.float32) for part in (freedom.x, freedom.lower, freedom.upper))
+    rows = [part.repeat_interleave(n, dim=0) for part in parts]
+    (ends,) = in_tiles(walk, [*rows, torch.tensor(margins, dtype=torch.float32).repeat(len(freedom))])
+    return np.repeat(np.arange(len(freedom)), n), np.asarray(ends.numpy(), dtype=np.float64)

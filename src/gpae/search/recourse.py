@@ -16,9 +16,9 @@ from gpae.table.value_block import ValueBlock
 
 __all__ = ["Found", "search_plans"]
 
-_STARTS = 16
+_STARTS = 10
 """Favourable people nearby from whom a search begins."""
-_SHARES = (0.1, 0.3, 0.6, 1.0)
+_SHARES = (0.1, 0.4, 1.0)
 """Of the way from a person's number to a bound, where it is tried alone."""
 _MORE_STARTS = 256
 """The same for further plans, which have to do without something."""
@@ -50,15 +50,20 @@ def search_plans(
     k: int,
     taste: Taste,
     deadline: Deadline,
+    *,
+    hard: bool = False,
 ) -> Found:
     """Up to k plans for each person, no two of a person with the same features changed.
 
     ``proposals`` are plans of another search (whose, and the rows), which are judged and trimmed as well. The first
-    plan is the cheapest found. Each further one does without something that earlier ones lean on.
+    plan is the cheapest found. Each further one does without something that earlier ones lean on. ``hard``: begin from
+    every person nearby, and from single features as well.
     """
-    people = _People(freedom, judge, near, taste, proposals, deadline, beam=2 if k == 1 else 2 * k)
+    beams = (2, 1) if k == 1 else (2 * k, 2 * k)
+    people = _People(freedom, judge, near, taste, proposals, deadline, beams, hard)
     nothing = np.zeros((len(freedom), len(freedom.layout.features)), dtype=np.bool_)
-    plans = _Collected.of(freedom, people.plans(np.arange(len(freedom)), nothing, _STARTS))
+    n_starts = near.rows.shape[1] if hard else _STARTS
+    plans = _Collected.of(freedom, people.plans(np.arange(len(freedom)), nothing, n_starts))
     for turn in range(_TURNS * (k - 1)):
         who, locks = plans.to_do_without(k, turn)
         if not len(who) or deadline.left() <= 0:
@@ -77,7 +82,8 @@ class _People:
     taste: Taste
     proposals: tuple[NDArray[np.intp], Array]
     deadline: Deadline
-    beam: int
+    beams: tuple[int, int]
+    hard: bool
 
     def plans(self, who: NDArray[np.intp], locked: Mask, n_starts: int) -> Found:
         """The best plans of some people that leave alone what is locked (n x F)."""
@@ -87,11 +93,11 @@ class _People:
         place[who] = np.arange(len(who))
         proposed = place[self.proposals[0]] >= 0
         starts = [near.starts(n_starts), (place[self.proposals[0][proposed]], self.proposals[1][proposed])]
-        if self.taste.change >= 1.0 or locked.any():
+        if self.hard or self.taste.change >= 1.0 or locked.any():
             starts.append(_one_feature_alone(freedom))
         person, candidates = (np.concatenate(parts) for parts in zip(*starts, strict=True))
         worth = Worth(freedom, near, self.taste)
-        refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.deadline, self.beam)
+        refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.deadline, self.beams)
         return Found(who[refined.person], refined.u, refined.cost)
 
 

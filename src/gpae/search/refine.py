@@ -85,18 +85,20 @@ def refine(
     person: NDArray[np.intp],
     candidates: Array,
     deadline: Deadline,
-    beam: int = 2,
+    beams: tuple[int, int] = (2, 1),
 ) -> Refined:
     """Judge candidates, one line each, of the people at ``person``; keep the cheapest of each person and trim them.
 
-    Trimming stops where time is over; what is valid by then is returned.
+    ``beams``: so many of each person's are trimmed roughly, and so many of these finely. Trimming stops where time is
+    over; what is valid by then is returned.
     """
     plans = _Plans.accepted(freedom, judge, worth, person, candidates)
-    plans = plans.cheapest(beam)
-    for trim in _TRIMMING:
-        if deadline.left() <= 0 or not len(plans.person):
-            break
-        plans = trim(plans)
+    for beam, trimming in zip(beams, (_ROUGHLY, _FINELY), strict=True):
+        plans = plans.cheapest(beam)
+        for trim in trimming:
+            if deadline.left() <= 0 or not len(plans.person):
+                break
+            plans = trim(plans)
     return Refined(plans.person, plans.u, plans.cost)
 
 
@@ -111,6 +113,8 @@ class _Plans:
     u: Array
     cost: Array
     far: Array
+    alive: Mask
+    """Which may still get better number by number: those that did so last time, or have changed since."""
 
     @classmethod
     def accepted(
@@ -122,15 +126,17 @@ class _Plans:
         good = judge.accepts(freedom, person, u)
         person, u = person[good], u[good]
         far = worth.far(person, u) if worth.remoteness else np.zeros(len(u))
-        return cls(freedom, judge, worth, person, u, worth.way(person, u) + worth.remoteness * far**2, far)
+        cost = worth.way(person, u) + worth.remoteness * far**2
+        return cls(freedom, judge, worth, person, u, cost, far, np.ones(len(u), dtype=np.bool_))
 
     def cheapest(self, n: int) -> "_Plans":
         """The n cheapest of each person."""
         order = np.lexsort((self.cost, self.person))
         person = self.person[order]
         place = np.arange(len(order)) - np.searchsorted(person, person)
-        kept = order[place < n]
-        return replace(self, person=self.person[kept], u=self.u[kept], cost=self.cost[kept], far=self.far[kept])
+        at = order[place < n]
+        person, alive = self.person[at], self.alive[at]
+        return replace(self, person=person, u=self.u[at], cost=self.cost[at], far=self.far[at], alive=alive)
 
     def without_what_is_not_needed(self) -> "_Plans":
         """Give features back: each alone first, then as many as can be given back together, the dearest first."""
@@ -178,13 +184,14 @@ class _Plans:
         """Move one number of each plan towards the person."""
         layout = self.freedom.layout
         numeric = np.array([block.kind in ("continuous", "integer", "ordinal") for block in layout.features])
-        plan, feature = np.nonzero(self._changed() & numeric)
+        plan, feature = np.nonzero(self._changed() & numeric & self.alive[:, None])
         plan, feature = np.repeat(plan, len(_ALONE)), np.repeat(feature, len(_ALONE))
         share = np.tile(_ALONE, len(plan) // len(_ALONE))
         moved = np.arange(len(layout.features)) == feature[:, None]
         columns = _columns(layout, moved)
         x, u = self.freedom.x[self.person[plan]], self.u[plan]
-        return self._improved(plan, np.where(columns, x + share[:, None] * (u - x), u), moved)
+        at_rest = replace(self, alive=np.zeros(len(self.u), dtype=np.bool_))
+        return at_rest._improved(plan, np.where(columns, x + share[:, None] * (u - x), u), moved)
 
     def _changed(self) -> Mask:
         return self.freedom.layout.changed(self.u, self.freedom.x[self.person])
@@ -217,16 +224,18 @@ class _Plans:
         at = np.flatnonzero(good)
         order = at[np.lexsort((cost[at], plan[at]))]
         first = order[np.unique(plan[order], return_index=True)[1]]
-        changed = [old.copy() for old in (self.u, self.cost, self.far)]
-        for old, new in zip(changed, (trials, cost, far), strict=True):
-            old[plan[first]] = new[first]
-        return replace(self, u=changed[0], cost=changed[1], far=changed[2])
+        u, costs, fars, alive = self.u.copy(), self.cost.copy(), self.far.copy(), self.alive.copy()
+        better = plan[first]
+        u[better], costs[better], fars[better], alive[better] = trials[first], cost[first], far[first], True
+        return replace(self, u=u, cost=costs, far=fars, alive=alive)
 
 
-_TRIMMING: tuple[Callable[[_Plans], _Plans], ...] = (
+_ROUGHLY: tuple[Callable[[_Plans], _Plans], ...] = (
     _Plans.without_what_is_not_needed,
     _Plans.towards_the_person,
     _Plans.exchanged,
+)
+_FINELY: tuple[Callable[[_Plans], _Plans], ...] = (
     *[_Plans.number_by_number] * _COORDINATE_ROUNDS,
     _Plans.exchanged,
     _Plans.number_by_number,

@@ -31,8 +31,8 @@ def repaired(freedom: Freedom, U: Array, kept: Mask | None = None) -> tuple[Arra
     """
     U = snapped(freedom, U)
     ties = _Ties.of(freedom)
-    if not ties:
-        return U, freedom.permits(U)
+    if not ties:  # allowed values are then allowed rows
+        return U, np.logical_not(freedom.broken(U).any(axis=1))
     broken = np.flatnonzero(freedom.broken(U).any(axis=1))
     for _ in range(_ROUNDS):
         if not len(broken):

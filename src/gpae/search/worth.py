@@ -17,6 +17,8 @@ __all__ = ["TASTES", "Preference", "Taste", "Worth"]
 class Taste:
     """What makes a plan dear, beside the way itself (half the squared distance in standard deviations)."""
 
+    numbers: float = 2.0
+    """The way of numbers beside that of levels, a change of which is a way of 1."""
     change: float = 0.3
     """Each feature that changes."""
     remoteness: float = 1.0
@@ -24,7 +26,11 @@ class Taste:
 
 
 Preference = Literal["plausible", "near", "sparse"]
-TASTES: dict[str, Taste] = {"plausible": Taste(), "near": Taste(0.0, 0.0), "sparse": Taste(3.0, 0.0)}
+TASTES: dict[str, Taste] = {
+    "plausible": Taste(),
+    "near": Taste(numbers=1.0, change=0.0, remoteness=0.0),
+    "sparse": Taste(numbers=1.0, change=3.0, remoteness=0.0),
+}
 """What people prefer, in words."""
 
 
@@ -44,7 +50,7 @@ class Worth:
     def way(self, person: NDArray[np.intp], U: Array) -> Array:
         """The squared way in standard deviations, and the changes."""
         x, layout = self.freedom.x[person], self.freedom.layout
-        step = np.square((U - x) * self.near.scale.numpy())
+        step = np.square((U - x) * self.near.scale.numpy()) * np.where(layout.continuous, self.taste.numbers, 1.0)
         way = np.add.reduceat(step, [block.start for block in layout.features], axis=1)
         return np.asarray((0.5 * way + self.taste.change * layout.changed(U, x)) @ self.freedom.weights)
 
