@@ -25,8 +25,8 @@ Proposals = tuple[NDArray[np.intp], Array]
 """Plans of a guiding search: whose, and the rows."""
 Propose = Callable[[Freedom, int], Proposals]
 """(people, seed) -> what it proposes."""
-Refit = Callable[[Rows, Array], Propose]
-"""(rows, what the model says of them) -> a guiding search that knows better there."""
+Refit = Callable[[Freedom, Array, Array], Proposals]
+"""(people, what was proposed to each, what the model says of that) -> what is proposed by who knows that."""
 Prove = Callable[[Freedom, float], tuple[Certificate | None, Array | None]]
 """(one person, seconds) -> a proof that there is no plan, or an allowed row that may be one, or neither."""
 
@@ -34,7 +34,7 @@ _TOGETHER = 1024
 """People who are searched for together at most,"""
 _AT_FIRST = 16
 """and how many at first where there is a deadline: how long they take says how many come next."""
-_NEIGHBOURS, _MORE_NEIGHBOURS, _ALL_NEIGHBOURS = 96, 256, 2048
+_NEIGHBOURS, _MORE_NEIGHBOURS, _ALL_NEIGHBOURS = 64, 256, 2048
 """Favourable people nearby for one plan, for several, and for who gets none from those."""
 _PROOF_SECONDS = 5.0
 
@@ -188,12 +188,11 @@ class PlanFinder:
         u = snapped(part.rows(row), u)
         said = self.logits(part, row, u)
         count.calls, count.rows = count.calls + 1, count.rows + len(row)
-        wrong = np.setdiff1d(row, row[said > asked.margin])
+        wrong = np.flatnonzero(said <= asked.margin)
         if not len(wrong) or asked.deadline.left() <= 0:
             return row, u
-        about = np.isin(row, wrong)
-        more, v = self.refit(u[about], said[about])(part.rows(wrong), asked.seed)
-        return np.concatenate([row, wrong[more]]), np.concatenate([u, v])
+        more, v = self.refit(part.rows(row[wrong]), u[wrong], said[wrong])
+        return np.concatenate([row, row[wrong][more]]), np.concatenate([u, v])
 
     def _searched(
         self,

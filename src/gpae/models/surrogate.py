@@ -1,28 +1,22 @@
 """How well a surrogate knows the model that it was distilled from, and how it is mended where it does not."""
 
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from gpae.arrays import Rows
 from gpae.models.gp_autoencoder import GPAEClassifier
-from gpae.numerics.fourier import features
-from gpae.search.guide import straight_ways
+from gpae.search.guide import Kernel, Said, straight_ways
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 
 __all__ = ["Fidelity", "Guide"]
 
-_MARGINS = (0.5,)
-"""Standard deviations of the surrogate's logits beyond its boundary that plans are proposed at."""
-
+_MARGIN = 0.5
+"""Standard deviations of the surrogate's logits beyond its boundary that plans are proposed at: a little further than
+needed, as a surrogate is not quite right."""
 _BOUND = 3.0
-"""Standard deviations of the surrogate's logits beyond which a model that is too sure is not followed."""
-_MENDED_BY = 256
-"""Rows at most that a surrogate is mended by: a small system, solved at once."""
+"""The same, beyond which a model that is too sure is not followed."""
 _NOISE = 0.1
 """The same, for what the surrogate need not explain."""
 
@@ -53,29 +47,16 @@ class Guide:
     """D: one over the standard deviation of numbers, 1 for everything else."""
 
     def __call__(self, people: Freedom, seed: int) -> tuple[NDArray[np.intp], Array]:
-        """Ways across the surrogate's boundary, by margins from next to nothing to far beyond it."""
-        margins = [margin * self.classifier.logit_spread_ for margin in _MARGINS]
-        return straight_ways(self.classifier.model_, people, self.scale, margins)
+        """A way across the surrogate's boundary for each person."""
+        return self._ways(people, None)
 
-    def refitted(self, rows: Rows, logits: Array) -> "Guide":
-        """The surrogate mended around rows of which the model itself says something else.
+    def refitted(self, people: Freedom, rows: Array, logits: Array) -> tuple[NDArray[np.intp], Array]:
+        """Ways of people to whom the model has said something else (``logits``) about a row each (B x D)."""
+        bound = _BOUND * self.classifier.logit_spread_
+        return self._ways(people, Said(rows[:, None], np.clip(logits, -bound, bound)[:, None]))
 
-        The surrogate's logit is v'phi(x) + b, a draw of a Gaussian process with the kernel k = |theta|^2 phi'phi. What
-        the model says of the rows, as residuals r = logits - g(rows), moves v by the process's posterior mean,
-
-            dv = |theta|^2 Phi' (K + s^2 I)^-1 r,
-
-        which is local: it fades with the kernel's length-scale. Latents move along theta alone,
-        W += dv theta' / |theta|^2, and stay where they were in all other directions.
-        """
-        model, spread = self.classifier.model_, self.classifier.logit_spread_
-        some = np.linspace(0, len(rows) - 1, min(len(rows), _MENDED_BY)).astype(int)
-        said = torch.as_tensor(np.clip(logits[some], -_BOUND * spread, _BOUND * spread))
-        phi = features(model.encoder, torch.as_tensor(rows[some]))
-        residual = said - (phi @ (model.encoder_weights @ model.theta) + model.theta0)
-        kernel = model.theta.square().sum() * phi @ phi.T
-        noise = (_NOISE * spread) ** 2 * torch.eye(len(phi), dtype=phi.dtype)
-        shift = phi.T @ torch.linalg.solve(kernel + noise, residual)  # dv / |theta|^2
-        mended = copy(self.classifier)
-        mended.model_ = replace(model, encoder_weights=model.encoder_weights + torch.outer(shift, model.theta))
-        return Guide(mended, self.scale)
+    def _ways(self, people: Freedom, said: Said | None) -> tuple[NDArray[np.intp], Array]:
+        classifier, spread = self.classifier, self.classifier.logit_spread_
+        size = float(classifier.model_.theta.square().sum()) ** 0.5
+        kernel = Kernel(classifier.length_scale_, size, _NOISE * spread)
+        return straight_ways(classifier.model_, people, self.scale, _MARGIN * spread, kernel, said)

@@ -1,15 +1,20 @@
 """Straight ways across a surrogate's boundary: quick proposals for a search on the model itself.
 
-From each person on, a few projected Newton steps onto g(u) = m for several m, with the squared way in standard
-deviations as the measure,
+From each person on, a few projected Newton steps onto g(u) = m, with the squared way in standard deviations as the
+measure,
 
     u <- clip(u + (m - g) D^-2 grad g / |D^-1 grad g|^2),
 
-columns at a bound that the step would leave being left out. Of a surrogate that is not quite right the ways that go a
-little further are the ones that the model accepts; which, it says itself.
+columns at a bound that the step would leave being left out. Where the model has said something else about rows r_j of a
+person, the surrogate is mended there: it is a Gaussian process with a kernel k of length-scale b and size s^2, and what
+the model says moves its mean by
+
+    sum_j a_j k(u, r_j),    a = (K + noise I)^-1 (said - g(r)),    k(u, r) = s^2 exp(-|u - r|^2 / 2 b^2),
+
+for that person alone, and fading with the distance.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -23,35 +28,92 @@ from gpae.numerics.tiles import in_tiles
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 
-__all__ = ["straight_ways"]
+__all__ = ["Kernel", "Said", "straight_ways"]
 
 _STEPS = 4
 _SHORTEST = 1e-12
 
 
-def straight_ways(
-    model: AutoEncoder, freedom: Freedom, scale: Array, margins: Sequence[float]
-) -> tuple[NDArray[np.intp], Array]:
-    """One way for each person and margin (logit units): whose, and where it ends; levels and steps not yet whole."""
-    model = moved(model, device="cpu", dtype=torch.float32)  # where it leads is all that is asked of it
-    unit = torch.as_tensor(1.0 / np.square(scale), dtype=torch.float32)
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Of the Gaussian process that a surrogate is."""
 
-    def walk(
-        x: Float[Tensor, "B D"], lower: Float[Tensor, "B D"], upper: Float[Tensor, "B D"], m: Float[Tensor, " B"]
+    length_scale: float
+    size: float
+    """Its standard deviation."""
+    noise: float
+    """Of what the model says."""
+
+    def __call__(self, x: Float[Tensor, "B n D"], y: Float[Tensor, "B m D"]) -> Float[Tensor, "B n m"]:
+        """k(x, y), pair by pair."""
+        square = (x.unsqueeze(2) - y.unsqueeze(1)).square().sum(3)
+        return self.size**2 * torch.exp(-square / (2.0 * self.length_scale**2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What the model has said about m rows of each of B people."""
+
+    rows: Array
+    """B x m x D."""
+    logits: Array
+    """B x m."""
+
+
+def straight_ways(
+    model: AutoEncoder, freedom: Freedom, scale: Array, margin: float, kernel: Kernel, said: Said | None = None
+) -> tuple[NDArray[np.intp], Array]:
+    """One way for each person to a logit of ``margin``: whose, and where it ends; levels and steps not yet whole."""
+    walk = _Walk(moved(model, device="cpu", dtype=torch.float32), kernel, _single(1.0 / np.square(scale)), margin)
+    people = [_single(part) for part in (freedom.x, freedom.lower, freedom.upper)]
+    if said is not None:
+        people += [_single(said.rows), _single(said.logits)]
+    (ends,) = in_tiles(walk, people)
+    return np.arange(len(freedom)), np.asarray(ends.numpy(), dtype=np.float64)
+
+
+def _single(part: Array) -> Tensor:
+    """Where a way leads is all that is asked of it: single precision will do."""
+    return torch.as_tensor(part, dtype=torch.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Walk:
+    """The steps of a tile of people."""
+
+    model: AutoEncoder
+    kernel: Kernel
+    unit: Float[Tensor, " D"]
+    margin: float
+
+    def __call__(
+        self, x: Float[Tensor, "B D"], lower: Float[Tensor, "B D"], upper: Float[Tensor, "B D"], *said: Tensor
     ) -> tuple[Float[Tensor, "B D"]]:
+        weights = self._weights(*said) if said else None
         u = x
         for _ in range(_STEPS):
-            g, gradient = logit_with_gradient(model, u)
-            short = (m - g).unsqueeze(1)
-            way = gradient * unit * short.sign()
-            stuck = ((u >= upper) & (way > 0)) | ((u <= lower) & (way < 0))
-            way = torch.where(stuck, 0.0, way)
-            length = (way * gradient).sum(1, keepdim=True).abs().clamp_min(_SHORTEST)
+            g, slope = logit_with_gradient(self.model, u)
+            if weights is not None:
+                more, steeper = self._mended(u, said[0], weights)
+                g, slope = g + more, slope + steeper
+            short = (self.margin - g).unsqueeze(1)
+            way = slope * self.unit * short.sign()
+            way = torch.where(((u >= upper) & (way > 0)) | ((u <= lower) & (way < 0)), 0.0, way)
+            length = (way * slope).sum(1, keepdim=True).abs().clamp_min(_SHORTEST)
             u = torch.clamp(u + way * short.abs() / length, lower, upper)
         return (u,)
 
-    n = len(margins)
-    parts = (torch.as_tensor(part, dtype=torch.float32) for part in (freedom.x, freedom.lower, freedom.upper))
-    rows = [part.repeat_interleave(n, dim=0) for part in parts]
-    (ends,) = in_tiles(walk, [*rows, torch.tensor(margins, dtype=torch.float32).repeat(len(freedom))])
-    return np.repeat(np.arange(len(freedom)), n), np.asarray(ends.numpy(), dtype=np.float64)
+    def _weights(self, rows: Float[Tensor, "B m D"], logits: Float[Tensor, "B m"]) -> Float[Tensor, "B m"]:
+        """The a of each person's rows."""
+        known, _ = logit_with_gradient(self.model, rows.flatten(0, 1))
+        noise = self.kernel.noise**2 * torch.eye(rows.shape[1])
+        residual = logits - known.unflatten(0, logits.shape)
+        return torch.linalg.solve(self.kernel(rows, rows) + noise, residual)
+
+    def _mended(
+        self, u: Float[Tensor, "B D"], rows: Float[Tensor, "B m D"], weights: Float[Tensor, "B m"]
+    ) -> tuple[Float[Tensor, " B"], Float[Tensor, "B D"]]:
+        """What is added to the logit, and its gradient."""
+        each = weights * self.kernel(u.unsqueeze(1), rows).squeeze(1)
+        slope = (each.unsqueeze(2) * (rows - u.unsqueeze(1))).sum(1) / self.kernel.length_scale**2
+        return each.sum(1), slope

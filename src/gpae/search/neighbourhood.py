@@ -33,6 +33,10 @@ class Neighbourhood:
     """The people, scaled."""
     rows: Float[Tensor, "P M D"]
     """As seen from the person, scaled, nearest first: numbers that stay exact in single precision."""
+    squares: Float[Tensor, "P M"]
+    """Their squared lengths."""
+    usual: Array
+    """D: the mean of all favourable rows, which for a level is how common it is."""
 
     @classmethod
     def of(cls, x: Array, favourable: Array, scale: Array, n: int) -> "Neighbourhood":
@@ -46,12 +50,13 @@ class Neighbourhood:
             return (far.topk(min(n, len(there)), dim=1, largest=False).indices,)
 
         (index,) = in_tiles(nearest, (origin,))
-        return cls(unit, origin, there[index] - origin.unsqueeze(1))
+        rows = there[index] - origin.unsqueeze(1)
+        return cls(unit, origin, rows, rows.square().sum(2), favourable.mean(axis=0))
 
     def people(self, index: NDArray[np.intp]) -> "Neighbourhood":
         """That of some of the people."""
         at = torch.as_tensor(index)
-        return Neighbourhood(self.scale, self.origin[at], self.rows[at])
+        return Neighbourhood(self.scale, self.origin[at], self.rows[at], self.squares[at], self.usual)
 
     def starts(self, n: int) -> tuple[NDArray[np.intp], Array]:
         """Each person's n nearest rows: whose, and the encoded rows."""
@@ -77,8 +82,7 @@ class Neighbourhood:
 
     def _far(self, whose: Int[Tensor, " b"], plans: Float[Tensor, "b n D"]) -> tuple[Float[Tensor, "b n"]]:
         rows, plans = self.rows[whose], plans - self.origin[whose].unsqueeze(1)
-        square = torch.bmm(plans, rows.transpose(1, 2)).mul_(-2.0)
-        square += rows.square().sum(2).unsqueeze(1)
+        square = torch.baddbmm(self.squares[whose].unsqueeze(1), plans, rows.transpose(1, 2), alpha=-2.0)
         few = square.topk(min(_FEW, square.shape[2]), dim=2, largest=False, sorted=False).values
         few = (few + plans.square().sum(2, keepdim=True)).clamp_min(0.0)
         return (few.sqrt().mean(2),)

@@ -16,10 +16,12 @@ from gpae.table.value_block import ValueBlock
 
 __all__ = ["Found", "search_plans"]
 
-_STARTS = 10
+_STARTS = 12
 """Favourable people nearby from whom a search begins."""
 _SHARES = (0.1, 0.4, 1.0)
 """Of the way from a person's number to a bound, where it is tried alone."""
+_LEVELS = 8
+"""Of a feature, the most common ones, that are tried alone."""
 _MORE_STARTS = 256
 """The same for further plans, which have to do without something."""
 _TURNS = 3
@@ -94,22 +96,27 @@ class _People:
         proposed = place[self.proposals[0]] >= 0
         starts = [near.starts(n_starts), (place[self.proposals[0][proposed]], self.proposals[1][proposed])]
         if self.hard or self.taste.change >= 1.0 or locked.any():
-            starts.append(_one_feature_alone(freedom))
+            starts.append(_one_feature_alone(freedom, near.usual))
         person, candidates = (np.concatenate(parts) for parts in zip(*starts, strict=True))
         worth = Worth(freedom, near, self.taste)
         refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.deadline, self.beams)
         return Found(who[refined.person], refined.u, refined.cost)
 
 
-def _one_feature_alone(freedom: Freedom) -> tuple[NDArray[np.intp], Array]:
-    """Plans that change a single feature: a number some way towards either of its bounds, a level to any other."""
+def _one_feature_alone(freedom: Freedom, usual: Array) -> tuple[NDArray[np.intp], Array]:
+    """Plans that change a single feature: a number some way towards either of its bounds, a level to a common one.
+
+    ``usual`` (D) says how common levels are.
+    """
     people, trials = [], []
     for block in freedom.layout.features:
         own, lower, upper = (part[:, block.columns] for part in (freedom.x, freedom.lower, freedom.upper))
         if isinstance(block, ValueBlock) and block.kind in ("continuous", "integer"):
             settings = [own + share * (end - own) for end in (lower, upper) for share in _SHARES]
         else:
-            ranks = range(block.width if isinstance(block, LevelBlock) else int(block.grid.maximum) + 1)
+            ranks = (
+                _common(usual[block.columns]) if isinstance(block, LevelBlock) else range(int(block.grid.maximum) + 1)
+            )
             settings = [np.broadcast_to(block.encode(np.array([float(rank)])), own.shape) for rank in ranks]
         free = np.flatnonzero((lower < upper).any(axis=1))
         for setting in settings:
@@ -118,6 +125,11 @@ def _one_feature_alone(freedom: Freedom) -> tuple[NDArray[np.intp], Array]:
             people.append(free)
             trials.append(trial)
     return np.concatenate(people), np.concatenate(trials)
+
+
+def _common(shares: Array) -> NDArray[np.intp]:
+    """The most common of a feature's levels."""
+    return np.argsort(-shares, kind="stable")[:_LEVELS]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,6 +32,9 @@ _ALONE = (0.0, 0.35, 0.7)
 _FURTHER = (1.0, 1.5, 2.5)
 """How much further the other numbers go where a feature is given back for them."""
 _COORDINATE_ROUNDS = 4
+_NUMBERS = 1_500_000
+"""In candidates that are judged together: larger arrays are given back to the system each time, which takes longer
+than what is done with them."""
 
 
 @dataclass(slots=True)
@@ -121,10 +124,10 @@ class _Plans:
         cls, freedom: Freedom, judge: Judge, worth: Worth, person: NDArray[np.intp], candidates: Array
     ) -> "_Plans":
         """Those of the candidates that are allowed, or can be made so, and that the model accepts."""
-        u, allowed = repaired(freedom.rows(person), candidates)
-        person, u = person[allowed], u[allowed]
-        good = judge.accepts(freedom, person, u)
-        person, u = person[good], u[good]
+        pieces = range(0, max(len(person), 1), _NUMBERS // candidates.shape[1] + 1)
+        parts = [slice(start, start + pieces.step) for start in pieces]
+        judged = [_judged_candidates(freedom, judge, person[part], candidates[part]) for part in parts]
+        person, u = (np.concatenate(each) for each in zip(*judged, strict=True))
         far = worth.far(person, u) if worth.remoteness else np.zeros(len(u))
         cost = worth.way(person, u) + worth.remoteness * far**2
         return cls(freedom, judge, worth, person, u, cost, far, np.ones(len(u), dtype=np.bool_))
@@ -233,7 +236,6 @@ class _Plans:
 _ROUGHLY: tuple[Callable[[_Plans], _Plans], ...] = (
     _Plans.without_what_is_not_needed,
     _Plans.towards_the_person,
-    _Plans.exchanged,
 )
 _FINELY: tuple[Callable[[_Plans], _Plans], ...] = (
     *[_Plans.number_by_number] * _COORDINATE_ROUNDS,
@@ -241,6 +243,16 @@ _FINELY: tuple[Callable[[_Plans], _Plans], ...] = (
     _Plans.number_by_number,
     _Plans.without_what_is_not_needed,
 )
+
+
+def _judged_candidates(
+    freedom: Freedom, judge: Judge, person: NDArray[np.intp], candidates: Array
+) -> tuple[NDArray[np.intp], Array]:
+    """Those that are allowed, or can be made so, and that the model accepts."""
+    u, allowed = repaired(freedom.rows(person), candidates)
+    person, u = person[allowed], u[allowed]
+    good = judge.accepts(freedom, person, u)
+    return person[good], u[good]
 
 
 def _columns(layout: Layout, features: Mask) -> Mask:

@@ -138,9 +138,11 @@ class Freedom:
 
     def broken(self, U: Array) -> Mask:
         """B x C: which constraints the people's plans (B x D) do not obey."""
+        if not self.constraints:
+            return np.zeros((len(U), 0), dtype=np.bool_)
         plan = self.values(U)
         each = [constraint.broken(self.own, plan, self.schema) for constraint in self.constraints]
-        return np.stack(each, axis=1) if each else np.zeros((len(U), 0), dtype=np.bool_)
+        return np.stack(each, axis=1)
 
     def permits(self, U: Array) -> Mask:
         """Which plans (B x D) these people may become, as they stand."""

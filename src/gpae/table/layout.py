@@ -217,8 +217,12 @@ class Layout:
 
     def changed(self, U: Array, X: Array) -> Mask:
         """Return which features differ, B x F."""
-        differs = np.abs(U - X) > SAME
-        return np.stack([differs[:, block.columns].any(axis=1) for block in self.features], axis=1)
+        return np.asarray(np.logical_or.reduceat(np.abs(U - X) > SAME, self._starts, axis=1))
+
+    @cached_property
+    def _starts(self) -> NDArray[np.intp]:
+        """Where each feature's columns begin."""
+        return np.array([block.start for block in self.features], dtype=np.intp)
 
     def n_changes(self, U: Array, X: Array) -> NDArray[np.int64]:
         """Return how many features differ, B."""
