@@ -127,20 +127,21 @@ class Learnt:
         """The model that decides: the user's, or the one that the method has trained."""
         return self.given or OwnModel(self.method.classifier_)
 
-    def finder(self, survival: float | None = None) -> PlanFinder:
+    def finder(self, survival: float | None = None, *, quick: bool = False) -> PlanFinder:
         """What searches for plans, and proves that there are none.
 
-        ``survival`` asks for plans that at least such a share of retrained models favours as well.
+        ``survival`` asks for plans that at least such a share of retrained models favours as well. ``quick``: the
+        method's own search, which takes its time, is left out.
         """
-        decides, guide = self.decides, self._guide()
+        decides, guide = self.decides, self._guide(quick)
         every = partial(by_every_row, logits=lambda people, U: decides.logits(people, np.arange(len(U)), U))
         return PlanFinder(
             logits=decides.logits if survival is None else self._lasting(survival),
             favourable=self.favourable.some,
             scale=self.scale,
-            propose=guide or self.method.proposals,
-            refit=None if guide is None else guide.refitted,
-            provers=(lambda person, seconds: every(person), *(self.provers if self.given else self._own_provers())),
+            propose=guide or (None if quick else self.method.proposals),
+            refit=None if guide is None or self.given is None else guide.refitted,
+            provers=(lambda person, seconds: every(person, seconds=seconds), *(self.provers if self.given else self._own_provers())),
         )
 
     def _own_provers(self) -> tuple[Prove, ...]:
@@ -150,10 +151,10 @@ class Learnt:
             return ()
         return (lambda person, seconds: by_branch_and_bound(person, classifier.model_, seconds),)
 
-    def _guide(self) -> Guide | None:
-        """What guides the search on a user's model; None: the method knows the model, or is all that there is."""
+    def _guide(self, quick: bool) -> Guide | None:
+        """What guides the search on a user's model, or in a hurry; None: the method itself, if anything."""
         classifier = self.method.classifier_
-        if self.given is None or not isinstance(classifier, GPAEClassifier):
+        if (self.given is None and not quick) or not isinstance(classifier, GPAEClassifier):
             return None
         return Guide(classifier, self.scale)
 

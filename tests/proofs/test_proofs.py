@@ -55,7 +55,7 @@ def test_asking_about_every_row_proves_or_finds(case: tuple[list[Any], int]) -> 
         return np.asarray(model.decision_function(columns(values)))
 
     free, _ = asked(rules, EVERY[person])
-    certificate, row = by_every_row(free, lambda people, U: logits(people.values(U)), 0.0)
+    certificate, row = by_every_row(free, lambda people, U: logits(people.values(U)))
     if favourable(logits, rules, person):
         assert certificate is None
         assert row is not None

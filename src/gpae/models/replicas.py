@@ -8,7 +8,9 @@ with the Hessian
 
 the second term being the prior of the paper's weights (w: the weight of the cross-entropy). A bootstrap that counts row
 i n_i times, n_i ~ Poisson(1), moves v by H^-1 sum_i (n_i - 1) c_i (y_i - p_i) phi_i; a draw of the posterior, by
-H^-1/2 eps. Half of the replicas are of either kind.
+H^-1/2 eps. Half of the replicas are of either kind. Both are taken twice as far: a model that is trained anew also has
+another encoder, another epoch to stop at and perhaps other choices on its validation rows, and its logits were seen to
+move about twice as far as the last layer alone (LAW and LCD, bootstraps trained in full).
 """
 
 from dataclasses import dataclass
@@ -27,6 +29,8 @@ from gpae.numerics.tiles import in_tiles
 __all__ = ["Replicas"]
 
 _CHUNK = 4096
+_SPREAD = 2.0
+"""How far a whole training moves the logits, beside its last layer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +61,7 @@ class Replicas:
         bootstrap = torch.cholesky_solve(pull, root)
         noise = torch.randn(n_features, n - half, dtype=torch.float64, generator=generator)
         posterior = torch.linalg.solve_triangular(root.T, noise, upper=True)
-        return cls(model.encoder, torch.cat([bootstrap, posterior], dim=1))
+        return cls(model.encoder, _SPREAD * torch.cat([bootstrap, posterior], dim=1))
 
     def moved(self, X: Rows) -> NDArray[np.float64]:
         """B x R: by how much each replica's logit of each row differs from the model's."""

@@ -1,5 +1,7 @@
 """Proof by asking: if all that may change is discrete, every row that a person may become is judged."""
 
+import math
+import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -12,22 +14,29 @@ from gpae.table.value_block import ValueBlock
 
 __all__ = ["all_rows", "by_every_row"]
 
-_CHUNK = 20_000
+_CHUNK = 5_000
 
 
 def by_every_row(
-    freedom: Freedom, logits: Callable[[Freedom, Array], Array], needed: float = 0.0, most: int = 100_000
+    freedom: Freedom,
+    logits: Callable[[Freedom, Array], Array],
+    seconds: float = math.inf,
+    needed: float = 0.0,
+    most: int = 100_000,
 ) -> tuple[Certificate | None, Array | None]:
     """Ask about every allowed row of the one person; return a proof, or a favourable row, or neither.
 
-    Neither: something continuous may change, or there are more than ``most`` rows. ``logits`` is given as many copies
-    of the person as rows.
+    Neither: something continuous may change, there are more than ``most`` rows, or time is over. ``logits`` is given as
+    many copies of the person as rows.
     """
+    until = time.monotonic() + seconds
     settings = _settings(freedom, most)
     if settings is None:
         return None, None
     best, looked_at = -np.inf, 0
     for U in all_rows(freedom, settings):
+        if time.monotonic() > until:
+            return None, None
         many = freedom.rows(np.zeros(len(U), dtype=np.intp))
         U = U[many.permits(U)]
         if not len(U):
