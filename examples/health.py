@@ -9,7 +9,8 @@ from gpae import Binary, Continuous, Integer, Schema, TabularExplainer
 SCHEMA = Schema(
     features=(
         Integer(name="age", minimum=25, maximum=85, change="fixed", unit="years"),
-        Continuous(name="bmi", minimum=16, maximum=48, step=0.5, sentence="Bring your BMI from {before} to {after} ({range})."),
+        Continuous(name="bmi", minimum=16, maximum=48, step=0.5,
+                   sentence="Bring your BMI from {before} to {after} ({range})."),
         Integer(name="systolic", minimum=95, maximum=200, step=5, change="down", unit="mmHg",
                 sentence="Work with your doctor on your blood pressure: from {before} to {after} ({range})."),
         Integer(name="exercise", minimum=0, maximum=14, change="up", unit="h a week",

@@ -29,7 +29,9 @@ SCHEMA = Schema(
         # nobody becomes an engineer from sales in one step
         {"kind": "transitions", "feature": "field", "allowed": {"sales": ["support", "data"], "support": ["data"]}},
         {"kind": "implies", "when": "degree", "when_change": "up", "then": "age", "then_change": "up", "by": 2},
-        {"kind": "implies", "when": "experience", "when_change": "up", "then": "age", "then_change": "up", "by": 1},
+        {"kind": "implies", "when": "experience", "when_change": "up", "then": "age", "then_change": "up", "by": 2},
+        {"kind": "within", "feature": "experience", "up": 2},
+        "experience <= age - 18",
         {"kind": "cost", "weights": {"degree": 6, "field": 4, "certificates": 0.5}},
     ),
 )

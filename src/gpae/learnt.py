@@ -141,7 +141,10 @@ class Learnt:
             scale=self.scale,
             propose=guide or (None if quick else self.method.proposals),
             refit=None if guide is None or self.given is None else guide.refitted,
-            provers=(lambda person, seconds: every(person, seconds=seconds), *(self.provers if self.given else self._own_provers())),
+            provers=(
+                lambda person, seconds: every(person, seconds=seconds),
+                *(self.provers if self.given else self._own_provers()),
+            ),
         )
 
     def _own_provers(self) -> tuple[Prove, ...]:

@@ -12,7 +12,7 @@ import typer
 from gpae.cli.options import Json, Seed
 from gpae.cli.report import STUDIES, Settings
 from gpae.cli.terminal import note, print_json, progress, results
-from gpae.errors import InputError
+from gpae.errors import InputError, one_of
 from gpae.files import written_whole
 
 if TYPE_CHECKING:
@@ -195,6 +195,31 @@ def peers(
         return
     results().print(_figures_table(found.figures), _conditions_table(found.conditions))
     typer.echo(f"{sum(c.holds for c in found.conditions)} of {len(found.conditions)} hold; figures in {folder}")
+
+
+@app.command()
+def recourse(
+    output: Output = Path("results"),
+    parts: Annotated[
+        list[str] | None,
+        typer.Option("--parts", metavar="NAME,..", help="Only these: models, infeasible, survival, deadlines."),
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", metavar="N", min=2, help="Refused people of each case at most.")] = 500,
+    workers: Workers = None,
+) -> None:
+    """Measure what recourse promises: plans on users' models, proofs, survival of retraining, deadlines."""
+    from gpae.benchmark.record import describe_run
+    from gpae.benchmark.studies.recourse import PARTS, run_recourse
+
+    chosen = _split(parts) or list(PARTS)
+    for part in chosen:
+        one_of("--parts", part, PARTS)
+    folder = output / "recourse"
+    _folder(folder)
+    with progress():
+        run_recourse(folder, chosen, rows=rows, workers=workers)
+    describe_run(folder, ["gpae", *sys.argv[1:]], rows=rows, parts=chosen)
+    typer.echo("\n".join(str(folder / f"{part}.csv") for part in chosen))
 
 
 def _figures_table(figures: "pd.DataFrame") -> "Table":

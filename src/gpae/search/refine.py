@@ -32,9 +32,9 @@ _ALONE = (0.0, 0.35, 0.7)
 _FURTHER = (1.0, 1.5, 2.5)
 """How much further the other numbers go where a feature is given back for them."""
 _COORDINATE_ROUNDS = 4
-_NUMBERS = 1_500_000
-"""In candidates that are judged together: larger arrays are given back to the system each time, which takes longer
-than what is done with them."""
+_NUMBERS, _FEW_NUMBERS = 1_500_000, 100_000
+"""In candidates that are judged together, and where there is a deadline to keep. Larger arrays are given back to the
+system each time, which takes longer than what is done with them."""
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def refine(
     ``beams``: so many of each person's are trimmed roughly, and so many of these finely. Trimming stops where time is
     over; what is valid by then is returned.
     """
-    plans = _Plans.accepted(freedom, judge, worth, person, candidates)
+    plans = _Plans.accepted(freedom, judge, worth, person, candidates, deadline)
     for beam, trimming in zip(beams, (_ROUGHLY, _FINELY), strict=True):
         plans = plans.cheapest(beam)
         for trim in trimming:
@@ -121,12 +121,22 @@ class _Plans:
 
     @classmethod
     def accepted(
-        cls, freedom: Freedom, judge: Judge, worth: Worth, person: NDArray[np.intp], candidates: Array
+        cls,
+        freedom: Freedom,
+        judge: Judge,
+        worth: Worth,
+        person: NDArray[np.intp],
+        candidates: Array,
+        deadline: Deadline,
     ) -> "_Plans":
-        """Those of the candidates that are allowed, or can be made so, and that the model accepts."""
-        pieces = range(0, max(len(person), 1), _NUMBERS // candidates.shape[1] + 1)
-        parts = [slice(start, start + pieces.step) for start in pieces]
-        judged = [_judged_candidates(freedom, judge, person[part], candidates[part]) for part in parts]
+        """Those of the candidates that are allowed, or can be made so, and that the model accepts; as time allows."""
+        size = (_NUMBERS if deadline.at is None else _FEW_NUMBERS) // candidates.shape[1] + 1
+        judged = [(person[:0], candidates[:0])]
+        for start in range(0, len(person), size):
+            if deadline.left() <= 0:
+                break
+            part = slice(start, start + size)
+            judged.append(_judged_candidates(freedom, judge, person[part], candidates[part]))
         person, u = (np.concatenate(each) for each in zip(*judged, strict=True))
         far = worth.far(person, u) if worth.remoteness else np.zeros(len(u))
         cost = worth.way(person, u) + worth.remoteness * far**2

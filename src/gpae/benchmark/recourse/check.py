@@ -37,7 +37,7 @@ def violations(
             low, high = (np.fmin(own, known.min()), np.fmax(own, known.max()))
             whole = bool((known % 1 == 0).all())
             wrong = (amount < low - _CLOSE) | (amount > high + _CLOSE) | (np.isnan(amount) & ~train[name].isna().any())
-            broken |= moved & (wrong | (whole & (amount % 1 != 0)))
+            broken |= moved & (wrong | (whole & ~np.isnan(amount) & (amount % 1 != 0)))
         else:
             broken |= moved & ~pd.Series(after).isin(set(known)).to_numpy()
     return broken
