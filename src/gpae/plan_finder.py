@@ -156,8 +156,8 @@ class PlanFinder:
         return plans
 
     def glance(self, freedom: Freedom, asked: Asked) -> Found:
-        """One plan for each of some people, from the people nearby alone; without any proof where there is none."""
-        return self._searched(freedom, replace(asked, k=1), Count(), _NEIGHBOURS, _nothing(freedom))
+        """One plan for each of some people, from the people nearby and single features; without any proof."""
+        return self._searched(freedom, replace(asked, k=1), Count(), _NEIGHBOURS, _nothing(freedom), hard=True)
 
     def _some(self, freedom: Freedom, who: NDArray[np.intp], asked: Asked, plans: Plans) -> None:
         """Search for some of the people, harder for those who get nothing, and try to prove what is left."""

@@ -19,6 +19,8 @@ _OTHERS = 30
 """Favourable people whose values are tried."""
 _MOST = 3
 """Reasons that each person is told."""
+_LEAST = 1e-9
+"""Weights below are what a mean loses by rounding: the feature does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def reasons_for(logits: Logits, freedom: Freedom, people: NDArray[np.intp], favo
         Reason(int(person), int(i), float(freedom.own[person, i]), usual[i], float(weight[at, i]))
         for at, person in enumerate(people)
         for i in order[at]
-        if weight[at, i] > 0
+        if weight[at, i] > _LEAST
     ]
 
 

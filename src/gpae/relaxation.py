@@ -90,9 +90,9 @@ def explained_refusals(
     missing = np.flatnonzero([not told for told in ways.told])
     if len(missing):
         ways.look("without any rule", question.without_all(), missing)
-    reasons = dict(outcome.reasons)
+    reasons, in_time = dict(outcome.reasons), asked.deadline.left() > 0
     for at, row in enumerate(who):
-        reasons[int(row)] = _reason(outcome.reasons.get(int(row), ""), ways.told[at])
+        reasons[int(row)] = _reason(outcome.reasons.get(int(row), ""), ways.told[at], in_time)
     return replace(outcome, reasons=reasons)
 
 
@@ -119,9 +119,10 @@ class _Ways:
             self.told[int(who[row])].append((float(cost), words, enough))
 
 
-def _reason(known: str, ways: list[tuple[float, str, str]]) -> str:
+def _reason(known: str, ways: list[tuple[float, str, str]], in_time: bool) -> str:
     if not ways:
-        return known or "no allowed change is enough, and none was found without the rules either"
+        looked = ", and none was found without the rules either" if in_time else ""
+        return known or f"no allowed change is enough{looked}"
     cheapest = sorted(ways)[:_TOLD]
     told = " Or ".join(f"{without} this would be enough: {plan}" for _, without, plan in cheapest)
     return f"{known or 'no allowed change is enough'}; {told}"

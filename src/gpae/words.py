@@ -45,6 +45,8 @@ def written(feature: Feature, value: float) -> str:
     if value in feature.codes:
         return f"{value:g}"
     places = feature.decimals
+    if places is None and abs(value) >= 99_999.5:  # five digits would be written with an exponent
+        places = 0
     number = f"{value:,.{places}f}" if places is not None else f"{value:,.5g}"
     return f"{number} {feature.unit}".rstrip()
 

@@ -202,12 +202,14 @@ class WrittenPlans:
         )
 
     def _reach(self, person: int, feature: int) -> tuple[float, float]:
-        """The least and the largest value that a person's number may have."""
-        block = self.freedom.layout.features[feature]
-        if not is_number(self.freedom.schema.features[feature]):
+        """The least and the largest amount that a person's number may have."""
+        block, column = self.freedom.layout.features[feature], self.freedom.schema.features[feature]
+        if not is_number(column):
             return -np.inf, np.inf
         ends = np.stack([self.freedom.lower[person], self.freedom.upper[person]])[:, block.columns]
         low, high = block.decode(np.column_stack([ends[:, :1], np.zeros((2, block.width - 1))]))
+        if column.codes:  # states beside the range are no ends of it
+            low, high = np.clip((low, high), column.minimum, column.maximum)
         return float(low), float(high)
 
     def told(self) -> pa.Table:

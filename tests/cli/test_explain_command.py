@@ -39,6 +39,7 @@ def test_json_holds_the_contracts_columns(run: Run, model: Path, queries: Path) 
     assert list(answered["answers"][0]) == [
         *("row", "plan", "status", "found", "income", "debt", "home", "sex"),
         *("probability", "distance", "changes", "log_density", "plausibility", "reason"),
+        *("calibrated", "survival", "cost"),
     ]
 
 

@@ -81,11 +81,18 @@ class _Side:
         return np.array([block.start for block in self.freedom.layout.features])[self.feature]
 
     def _ends(self) -> tuple[Array, Array]:
-        """Where each number is, and as far as it may go."""
+        """Where each number is, and as far as it may go; codes are states, which no range of amounts reaches."""
         column = self._column()
         bound = self.freedom.upper if self.side > 0 else self.freedom.lower
         start = self.U[self.plan, column]
         stop = bound[self.person[self.plan], column]
+        for i in np.unique(self.feature):
+            block, feature = self.freedom.layout.features[i], self.freedom.schema.features[i]
+            if feature.codes:
+                mine = self.feature == i
+                least, most = (float(block.encode(np.array([end]))[0, 0]) for end in (feature.minimum, feature.maximum))
+                state = np.isin(block.decode(self.U[self.plan[mine]][:, block.columns]), feature.codes)
+                stop[mine] = np.where(state, start[mine], np.clip(stop[mine], least, most))
         return start, np.where((stop - start) * self.side > 0, stop, start)
 
     def _moved(self, index: NDArray[np.intp], asked: Array) -> tuple[Array, Freedom]:

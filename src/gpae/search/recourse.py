@@ -24,7 +24,7 @@ _LEVELS = 8
 """Of a feature, the most common ones, that are tried alone."""
 _MORE_STARTS = 256
 """The same for further plans, which have to do without something."""
-_TURNS = 3
+_TURNS = 4
 """For each further plan: how often something else is left out."""
 
 
