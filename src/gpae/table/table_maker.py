@@ -58,8 +58,11 @@ def _pandas_column(feature: Feature, series: Any) -> Column:
     dtype = series.dtype
     if isinstance(feature, Continuous | Integer):
         if isinstance(dtype, np.dtype) and dtype.kind in "fiu":
-            return lambda values: (np.rint(values) if dtype.kind in "iu" else values).astype(dtype)
-        return lambda values: pd.Series(values).astype(dtype)
+            return lambda values: values.astype(dtype if dtype.kind == "f" or _are_whole(values) else np.float64)
+        whole = pd.api.types.is_integer_dtype(dtype)
+        return lambda values: pd.Series(values).astype(
+            np.float64 if whole and not _are_whole(values[~np.isnan(values)]) else dtype
+        )
     cells = pd.Series(_cells(feature, series.dropna().unique().tolist()), dtype=dtype).array
 
     def levels(ranks: Array) -> Any:
@@ -73,7 +76,10 @@ def _pandas_column(feature: Feature, series: Any) -> Column:
 def _arrow_column(feature: Feature, column: Any) -> Column:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if isinstance(feature, Continuous | Integer):
-        return lambda values: pa.array(values, mask=np.isnan(values)).cast(kind, safe=False)
+        whole = pa.types.is_integer(kind)
+        return lambda values: pa.array(values, mask=np.isnan(values)).cast(
+            pa.float64() if whole and not _are_whole(values[~np.isnan(values)]) else kind, safe=False
+        )
     cells = pa.array(_cells(feature, column.unique().drop_null().to_pylist()), kind)
 
     def levels(ranks: Array) -> Any:
@@ -88,3 +94,8 @@ def _cells(feature: Feature, seen: list[Any]) -> list[Any]:
     levels = feature.levels
     written = {find_level(levels, plain(value)): value for value in seen}
     return [written.get(rank, level) for rank, level in enumerate(levels)]
+
+
+def _are_whole(values: Array) -> bool:
+    """Whether whole numbers can hold them: a person may have a half, or nothing, where training had neither."""
+    return bool((values == np.floor(values)).all())
