@@ -43,7 +43,9 @@ def test_a_rule_as_a_json_object_is_obeyed(run: Run, model: Path, queries: Path)
 
 
 @pytest.mark.parametrize(
-    ("ending", "dump"), [("yaml", yaml.safe_dump), ("yml", yaml.safe_dump), ("json", json.dumps)], ids=str
+    ("ending", "dump"),
+    [("yaml", yaml.safe_dump), ("yml", yaml.safe_dump), ("json", json.dumps)],
+    ids=("yaml", "yml", "json"),
 )
 def test_rules_of_a_file_are_all_obeyed(
     run: Run, model: Path, queries: Path, tmp_path: Path, ending: str, dump: Callable[[Any], str]
