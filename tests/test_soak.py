@@ -236,8 +236,25 @@ def test_a_violation_is_written_down_ends_with_1_and_can_be_asked_again(
     assert soak.main(["-o", str(tmp_path / "again"), "--replay", str(wrong)]) == 0
 
 
+def test_two_steps_of_one_feature_both_hold() -> None:
+    """Found by the soak: the second one's start was the first value of the other's steps, not of the schema."""
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame({"a": rng.integers(18, 80, 300), "b": rng.random(300)})
+    train["y"] = np.where(train.a > 50, "yes", "no")
+    explainer = TabularExplainer.explaining(
+        lambda table: 1.0 / (1.0 + np.exp(50.0 - table.a.to_numpy(np.float64))),
+        train, label="y", favourable="yes", **soak.CHEAP,
+    )  # fmt: skip
+    rules = [{"kind": "step", "feature": "a", "step": 2, "start": 17}, {"kind": "step", "feature": "a", "step": 3}]
+    people = pd.DataFrame({"a": np.arange(20, 40), "b": 0.5})
+    plans = explainer.explain(people, constraints=rules).table
+    assert plans.found.all()
+    assert (plans.a % 2 == 1).all()
+    assert ((plans.a - train.a.min()) % 3 == 0).all()
+
+
 def test_a_half_where_training_had_whole_numbers_is_what_the_model_is_asked_about() -> None:
-    """Found by the soak: the model was asked about 4 where the plan, and the person, had 3.5."""
+    """Found while the soak was written: the model was asked about 4 where the plan, and the person, had 3.5."""
     rng = np.random.default_rng(0)
     train = pd.DataFrame({"a": rng.integers(0, 10, 300), "b": rng.random(300)})
     train["y"] = np.where(train.a + 3 * train.b > 6, "yes", "no")

@@ -98,6 +98,10 @@ class Constraint(Frozen):
         for name in self.about():
             position(schema, name, self)
 
+    def settled(self, schema: "Schema") -> "Constraint":
+        """The constraint with what it leaves to the schema filled in, before others tighten the schema."""
+        return self
+
     def tightened(self, feature: "Feature") -> "Feature":
         """What it leaves of a feature for everybody: which way it may change, and in which steps."""
         return feature

@@ -72,6 +72,7 @@ class Freedom:
         constraints = (*schema.constraints, *constraints)
         for constraint in constraints:
             constraint.check(schema)
+        constraints = tuple(constraint.settled(schema) for constraint in constraints)
         tight = schema.model_copy(update={"features": tuple(_tightened(f, constraints) for f in schema.features)})
         layout = layout.tightened(tight)
         people = People.free(tight, layout.to_user(x) if own is None else own)

@@ -49,6 +49,10 @@ class Step(Constraint):
     def _start(self, feature: "Feature") -> float:
         return float(feature.minimum if self.start is None else self.start)
 
+    def settled(self, schema: "Schema") -> "Step":
+        """With the schema's least value as its start: a second step on the same feature moves that value."""
+        return self.model_copy(update={"start": self._start(schema[self.feature])})
+
     def tightened(self, feature: "Feature") -> "Feature":
         """The feature on the coarser grid, which begins at the first value of it in the range."""
         if feature.name != self.feature:
