@@ -1,5 +1,6 @@
 """The plan finder on a model that can be written down: plans are valid, near and different, or proved not to be."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ def logits(freedom: Freedom, person: Any, U: np.ndarray) -> np.ndarray:
     return score(freedom.values(U, person))
 
 
-def prove(person: Freedom, seconds: float) -> Any:
-    return by_every_row(person, lambda people, U: score(people.values(U)))
+def prove(person: Freedom, seconds: float, margin: float) -> Any:
+    return by_every_row(person, lambda people, U: score(people.values(U)), seconds, margin)
 
 
 FINDER = PlanFinder(
@@ -188,3 +189,38 @@ def test_the_model_is_asked_in_few_calls() -> None:
     plans, _ = find()
     assert plans.count.calls <= 12
     assert plans.count.rows <= 120 * len(PEOPLE)
+
+
+def test_a_proof_is_about_the_margin_that_is_asked() -> None:
+    """Of people who have plans, but none by as much as is asked."""
+    rules = [{"kind": "fixed", "features": ["income", "debt", "job"]}]
+    best = score(np.column_stack([PEOPLE[:, :2], np.full(len(PEOPLE), 20), PEOPLE[:, 3]]))
+    near = (best > 0) & (best < 1)
+    assert near.sum() > 5
+    assert set(find(PEOPLE[near], rules)[0].status) == {Status.FOUND}
+    plans, _ = find(PEOPLE[near], rules, margin=1.0)
+    assert set(plans.status) == {Status.INFEASIBLE}
+    assert {certificate.needed for certificate in plans.certificates.values()} == {1.0}
+
+
+def test_what_a_method_found_is_kept_and_the_others_are_searched_for() -> None:
+    freedom = Freedom.of(LAYOUT, SCHEMA, (), LAYOUT.encode(PEOPLE), own=PEOPLE)
+    whole = FINDER.find(freedom, Asked()).counterfactuals(freedom)
+    half = replace(whole, found=whole.found & (whole.row % 2 == 0))
+    both = FINDER.find(freedom, Asked(), FINDER.first_look(freedom).with_found(half)).counterfactuals(freedom)
+    np.testing.assert_array_equal(both.counterfactual, whole.counterfactual)
+    assert both.cost is not None
+    np.testing.assert_array_equal(np.isnan(both.cost), whole.row % 2 == 0)
+
+
+def test_plans_may_be_asked_to_do_more_than_the_model_asks() -> None:
+    """Who is favoured is favoured; plans reach what is asked of them as well."""
+
+    def stricter(freedom: Freedom, person: Any, U: np.ndarray) -> np.ndarray:
+        return score(freedom.values(U, person)) - 0.7
+
+    people = np.concatenate([PEOPLE[:20], [[64.0, 0, 0, 0]]])
+    freedom = Freedom.of(LAYOUT, SCHEMA, (), LAYOUT.encode(people), own=people)
+    plans = replace(FINDER, lasting=stricter).find(freedom, Asked())
+    assert plans.status[-1] == Status.ALREADY_FAVOURABLE
+    assert (score(plans_of(plans, freedom)[1]) > 0.7).all()

@@ -1,6 +1,7 @@
 """Who is proved to have no plan is told which rule to relax, and what would be enough without it."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from gpae.clock import Deadline
 from gpae.plan_finder import Asked, Outcome, PlanFinder
 from gpae.proofs.enumeration import by_every_row
+from gpae.proofs.rules import by_rules
 from gpae.relaxation import Question, explained_refusals
 from gpae.results import Status
 from gpae.table.change import Change
@@ -54,7 +56,10 @@ def finder(model: Any = score) -> PlanFinder:
         logits=lambda freedom, person, U: model(freedom.values(U, person)),
         favourable=ROWS[score(TRAIN) > 0],
         scale=np.where(LAYOUT.continuous, 1 / ROWS.std(axis=0), 1.0),
-        provers=(lambda person, _: by_every_row(person, lambda people, U: model(people.values(U))),),
+        provers=(
+            by_rules,
+            lambda person, *_: by_every_row(person, lambda people, U: model(people.values(U))),
+        ),
     )
 
 
@@ -235,3 +240,43 @@ def test_rules_between_numbers_are_told_in_words(rule: str) -> None:
     for row, person in enumerate(POOR):
         plan = dict(ways(outcome.reasons[row]))[words]
         assert favoured(person, plan)
+
+
+def test_a_rule_that_is_out_of_reach_is_named() -> None:
+    outcome = told(["income - debt >= 150"])
+    assert {proof.ground for proof in outcome.certificates.values()} == {"no value left"}
+    for row, person in enumerate(POOR):
+        known, _, _ = outcome.reasons[row].partition(";")
+        assert known == "no allowed values meet the rule 'income - debt >= 150': its left side is at most 100"
+        assert favoured(person, dict(ways(outcome.reasons[row]))["income - debt >= 150"])
+
+
+def test_a_rule_is_not_out_of_reach_of_who_need_not_meet_it() -> None:
+    """A state that stays obeys every rule about amounts."""
+    coded = Schema(
+        features=(Integer(name="a", minimum=0, maximum=10, codes=(-9.0,)), Integer(name="b", minimum=0, maximum=10)),
+        label="y",
+        favourable="yes",
+    )
+    layout = Layout.fit(coded, [np.arange(11.0), np.arange(11.0)])
+    people = np.array([[-9.0, 3.0], [4.0, 3.0]])
+    freedom = Question(layout, coded, read_constraints(["a + b >= 30"]), layout.named(())).freedom(
+        layout.encode(people), people
+    )
+    assert freedom.hopeless.tolist() == [False, True]
+
+
+def test_rules_that_leave_no_row_are_told_as_such() -> None:
+    outcome = told(["income <= debt - 5", "debt <= income - 5"])
+    assert all(reason.startswith("no row obeys all the rules together; ") for reason in outcome.reasons.values())
+
+
+def test_who_is_not_proved_to_have_no_plan_is_told_what_would_help_too() -> None:
+    asking = question([STAY, CAPPED])
+    freedom, search = asking.freedom(LAYOUT.encode(POOR), POOR), replace(finder(), provers=())
+    outcome = search.find(freedom, Asked()).outcome(freedom)
+    assert set(outcome.found.status) == {Status.NOT_FOUND}
+    explained = explained_refusals(asking, freedom, search, outcome, Asked())
+    for row, person in enumerate(POOR):
+        assert explained.reasons[row].startswith("no allowed change that is enough was found; without the rule ")
+        assert all(favoured(person, plan) for _, plan in ways(explained.reasons[row]))

@@ -1,32 +1,18 @@
 """The soak of the constraints: a small one finds nothing, and its judge does catch what is planted."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.soak import drawing
+from benchmarks.soak.__main__ import main
+from benchmarks.soak.judge import Judge, unfavourable
+from benchmarks.soak.worlds import CHEAP, World
 
 from gpae import TabularExplainer
-
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "soak_constraints.py"
-
-
-def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("soak_constraints", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-soak = _loaded()
 
 SCHEMA: dict[str, Any] = {
     "label": "loan",
@@ -59,7 +45,7 @@ def kinds(
     written = pd.DataFrame([own | plan for plan in plans]).assign(row=0)
     if "cost" not in written:
         written["cost"] = np.arange(1.0, len(plans) + 1.0)
-    judge = soak.Judge.of(SCHEMA, people, written)
+    judge = Judge.of(SCHEMA, people, written)
     findings = list(judge.findings(SCHEMA, FREE | (asked or {}), written, train))
     return [{f.kind for f in findings if f.broken[i]} for i in range(len(plans))]
 
@@ -182,8 +168,8 @@ def test_the_judge_lets_states_and_strange_people_stay() -> None:
 
 def test_the_judge_asks_for_the_margin() -> None:
     p = np.array([0.4, 0.5, 0.52, 0.6, 1.0])
-    assert soak.unfavourable(p, None).tolist() == [True, True, False, False, False]
-    assert soak.unfavourable(p, 0.3).tolist() == [True, True, True, False, False]
+    assert unfavourable(p, None).tolist() == [True, True, False, False, False]
+    assert unfavourable(p, 0.3).tolist() == [True, True, True, False, False]
 
 
 def test_every_kind_of_constraint_is_planted() -> None:
@@ -198,13 +184,13 @@ def _without_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the data files are not, the synthetic tables and the one that comes with the package will do."""
     from gpae.datasets import load
 
-    there = tuple(name for name in soak.DATASETS if all(file.find() for file in load(name).files))
-    monkeypatch.setattr(soak, "DATASETS", there)
+    there = tuple(name for name in drawing.DATASETS if all(file.find() for file in load(name).files))
+    monkeypatch.setattr(drawing, "DATASETS", there)
 
 
 def test_a_small_soak_finds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _without_data_sets(monkeypatch)
-    assert soak.main(["-o", str(tmp_path), "--plans", "2000"]) == 0
+    assert main(["-o", str(tmp_path), "--plans", "2000"]) == 0
     counts = pd.read_csv(tmp_path / "constraints.csv")
     assert list(counts.columns) == ["table", "kind", "plans", "violations", "unfavourable"]
     assert counts[counts.kind == "favourable"].plans.sum() >= 2000
@@ -218,7 +204,7 @@ def test_a_violation_is_written_down_ends_with_1_and_can_be_asked_again(
 ) -> None:
     """Planted where the plans are read: every first number goes beyond its range."""
     _without_data_sets(monkeypatch)
-    honest = soak.World.answer
+    honest = World.answer
 
     def spoilt(world: Any, question: dict[str, Any], people: pd.DataFrame) -> pd.DataFrame:
         plans = honest(world, question, people)
@@ -226,14 +212,14 @@ def test_a_violation_is_written_down_ends_with_1_and_can_be_asked_again(
         return plans.assign(**{number["name"]: number["maximum"] * 10 + 1000})
 
     with monkeypatch.context() as planted:
-        planted.setattr(soak.World, "answer", spoilt)
-        assert soak.main(["-o", str(tmp_path), "--plans", "10"]) == 1
+        planted.setattr(World, "answer", spoilt)
+        assert main(["-o", str(tmp_path), "--plans", "10"]) == 1
     wrong = tmp_path / "violations.jsonl"
     noted = [json.loads(line) for line in wrong.read_text().splitlines()]
     assert {"kind", "rule", "row", "before", "after", "case"} <= set(noted[0])
     assert "observed range" in {one["kind"] for one in noted}
     wrong.write_text(json.dumps(noted[0]) + "\n")
-    assert soak.main(["-o", str(tmp_path / "again"), "--replay", str(wrong)]) == 0
+    assert main(["-o", str(tmp_path / "again"), "--replay", str(wrong)]) == 0
 
 
 def test_two_steps_of_one_feature_both_hold() -> None:
@@ -243,7 +229,7 @@ def test_two_steps_of_one_feature_both_hold() -> None:
     train["y"] = np.where(train.a > 50, "yes", "no")
     explainer = TabularExplainer.explaining(
         lambda table: 1.0 / (1.0 + np.exp(50.0 - table.a.to_numpy(np.float64))),
-        train, label="y", favourable="yes", **soak.CHEAP,
+        train, label="y", favourable="yes", **CHEAP,
     )  # fmt: skip
     rules = [{"kind": "step", "feature": "a", "step": 2, "start": 17}, {"kind": "step", "feature": "a", "step": 3}]
     people = pd.DataFrame({"a": np.arange(20, 40), "b": 0.5})
@@ -262,10 +248,10 @@ def test_a_half_where_training_had_whole_numbers_is_what_the_model_is_asked_abou
     def model(table: pd.DataFrame) -> np.ndarray:
         return 1.0 / (1.0 + np.exp(6.0 - table.a.to_numpy(np.float64) - 3.0 * table.b.to_numpy()))
 
-    explainer = TabularExplainer.explaining(model, train, label="y", favourable="yes", **soak.CHEAP)
+    explainer = TabularExplainer.explaining(model, train, label="y", favourable="yes", **CHEAP)
     people = pd.DataFrame({"a": np.repeat([3.5, 4.5], 5), "b": np.linspace(0.0, 0.4, 10)})
     plans = explainer.explain(people, immutable=["a"], prefer="near").table
     plans = plans[plans.found]
     assert len(plans) == 10
-    assert not soak.unfavourable(model(plans), None).any()
+    assert not unfavourable(model(plans), None).any()
     np.testing.assert_allclose(plans.probability, model(plans))

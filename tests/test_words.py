@@ -1,7 +1,11 @@
 """Plans in words: units, decimals, states, open ends, and the sentences that people write themselves."""
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpae.table.schema import Binary, Categorical, Continuous, Feature, Integer, Ordinal
 from gpae.words import ChangeInWords, change_sentence, plan_in_words, range_words, written
@@ -112,3 +116,26 @@ def test_a_plan_is_one_sentence_a_change_in_the_order_of_the_columns() -> None:
 def test_a_plan_without_a_change_says_nothing() -> None:
     values = np.array([38.0, np.nan])
     assert plan_in_words((HOURS, JOB), values, values) == ""
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    ends=st.tuples(*[st.floats(-1e8, 1e8, allow_nan=False)] * 3),
+    scale=st.sampled_from([1.0, 1e-3, 1e-7]),
+)
+def test_the_numbers_that_are_told_do_what_the_plan_does(ends: tuple[float, float, float], scale: float) -> None:
+    """Read back, each lies between the ends of the range: nobody who does as told is refused for a lost digit."""
+    low, after, high = sorted(1e6 + scale * end for end in ends)
+    told = change_sentence(ChangeInWords(WEALTH, 0.0, after, low, high, -1e9, 1e9))
+    plan, *reach = [
+        float(number.replace(",", "")) for number in re.findall(r"-?[\d,]+(?:\.\d+)?", told.split(" to ", 1)[1])
+    ]
+    assert all(low <= number <= high for number in (plan, *reach))
+    assert len(reach) == (1 if low == high else 2)
+
+
+def test_a_range_is_rounded_inwards_and_no_longer_than_it_must_be() -> None:
+    assert range_words(ChangeInWords(SHARE, 0.9, 0.5, 1 / 3, 2 / 3, 0, 1)) == "0.33334 to 0.66666"
+    assert change_sentence(ChangeInWords(SHARE, 0.9, 0.33333401, 1 / 3, 0.333334011, 0, 1)) == (
+        "Lower share from 0.9 to 0.333334 (0.333334 to 0.33333401)."
+    )

@@ -11,6 +11,7 @@ from gpae.arrays import Labels, Rows
 from gpae.artefact import State, flatten, unflatten
 from gpae.errors import InputError
 from gpae.explainer import Explainer
+from gpae.explainers.gpae import GPAE
 from gpae.favourable import FavourableRows
 from gpae.models.calibration import Calibration
 from gpae.models.given_model import GivenModel, logit_of
@@ -20,8 +21,10 @@ from gpae.models.own_model import OwnModel
 from gpae.models.replicas import Replicas
 from gpae.models.surrogate import Fidelity, Guide
 from gpae.plan_finder import PlanFinder, Prove
+from gpae.proofs.certificate import Certificate
 from gpae.proofs.enumeration import by_every_row
 from gpae.proofs.fourier import by_branch_and_bound
+from gpae.proofs.rules import by_rules
 from gpae.search.refine import Logits
 from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Array
@@ -33,6 +36,8 @@ __all__ = ["Learnt"]
 
 _TO_DISTIL = 10_000
 """Training rows that a surrogate is distilled from at most; the model itself is asked about all."""
+_KEPT_FOR_FIDELITY = 10
+"""One in so many training rows the surrogate does not see: how well it knows the model is measured there."""
 _TO_PROBE = 500
 """Rows on which a user's model is looked at for a structure that allows proofs."""
 
@@ -81,7 +86,8 @@ class Learnt:
         if (scores > 0.5).all() or (scores <= 0.5).all():
             says = schema.labels[int(scores[0] > 0.5)]
             raise InputError(f"the model says {says!r} of every training row; there is nothing to explain")
-        some = np.random.Generator(np.random.Philox(seed)).permutation(len(scores))[:_TO_DISTIL]
+        mixed = np.random.Generator(np.random.Philox(seed)).permutation(len(scores))
+        some, others = np.split(mixed, [min(_TO_DISTIL, len(mixed) - len(mixed) // _KEPT_FOR_FIDELITY)])
         surrogate = method.get_params(deep=False)["classifier"].distil(encoded.rows[some], scores[some])
         method.set_params(classifier=surrogate)
         method.fit(encoded.rows, (scores > 0.5).astype(np.int64), layout=codec.layout)
@@ -89,7 +95,8 @@ class Learnt:
             labels = (np.random.Generator(np.random.Philox(seed)).random(len(scores)) < scores).astype(np.int64)
         trust = Trust(None, _replicas(method.classifier_, encoded.rows, labels, seed))
         learnt = cls._completed(codec, method, encoded.rows, scores, trust)
-        fidelity = Fidelity.of(scores, method.classifier_.predict_proba(encoded.rows)[:, 1])
+        others = others if len(others) else some
+        fidelity = Fidelity.of(scores[others], method.classifier_.predict_proba(encoded.rows[others])[:, 1])
         return replace(learnt.with_model(model, given, encoded), fidelity=fidelity)
 
     @classmethod
@@ -134,17 +141,16 @@ class Learnt:
         method's own search, which takes its time, is left out.
         """
         decides, guide = self.decides, self._guide(quick)
-        every = partial(by_every_row, logits=lambda people, U: decides.logits(people, np.arange(len(U)), U))
+        lasting = None if survival is None else self._lasting(survival)
+        every = partial(_by_every_row, lasting or decides.logits, survival)
         return PlanFinder(
-            logits=decides.logits if survival is None else self._lasting(survival),
+            logits=decides.logits,
             favourable=self.favourable.some,
             scale=self.scale,
             propose=guide or (None if quick else self.method.proposals),
             refit=None if guide is None or self.given is None else guide.refitted,
-            provers=(
-                lambda person, seconds: every(person, seconds=seconds),
-                *(self.provers if self.given else self._own_provers()),
-            ),
+            provers=(by_rules, every, *(self.provers if self.given else self._own_provers())),
+            lasting=lasting,
         )
 
     def _own_provers(self) -> tuple[Prove, ...]:
@@ -152,14 +158,18 @@ class Learnt:
         classifier = self.method.classifier_
         if not isinstance(classifier, GPAEClassifier):
             return ()
-        return (lambda person, seconds: by_branch_and_bound(person, classifier.model_, seconds),)
+        return (lambda person, seconds, margin: by_branch_and_bound(person, classifier.model_, seconds, margin),)
 
     def _guide(self, quick: bool) -> Guide | None:
-        """What guides the search on a user's model, or in a hurry; None: the method itself, if anything."""
+        """What guides the search on a user's model, in a hurry, or for GPAE; None: the method itself, if anything.
+
+        GPAE's own search takes far longer and leads, once its plans are refined, to none that are better.
+        """
         classifier = self.method.classifier_
-        if (self.given is None and not quick) or not isinstance(classifier, GPAEClassifier):
+        if not isinstance(classifier, GPAEClassifier):
             return None
-        return Guide(classifier, self.scale)
+        guided = self.given is not None or quick or isinstance(self.method, GPAE)
+        return Guide(classifier, self.scale) if guided else None
 
     def _lasting(self, level: float) -> Logits:
         decides, replicas = self.decides, self.trust.replicas
@@ -210,6 +220,16 @@ class Learnt:
         )
         known = None if fidelity is None else Fidelity(**fidelity)
         return cls(codec, method, favourable, arrays["scale"], trust, fidelity=known)
+
+
+def _by_every_row(
+    logits: Logits, survival: float | None, person: Freedom, seconds: float, margin: float
+) -> tuple[Certificate | None, Array | None]:
+    """Ask about every row, and say in the proof if it is one of a decision that is to last."""
+    proof, row = by_every_row(person, lambda people, U: logits(people, np.arange(len(U)), U), seconds, margin)
+    if proof is not None and survival is not None:
+        proof = replace(proof, details={"survival": survival})
+    return proof, row
 
 
 def _watched(classifier: Any, X: Rows, y: Labels) -> tuple[Rows, Labels]:

@@ -27,8 +27,8 @@ Propose = Callable[[Freedom, int], Proposals]
 """(people, seed) -> what it proposes."""
 Refit = Callable[[Freedom, Array, Array], Proposals]
 """(people, what was proposed to each, what the model says of that) -> what is proposed by who knows that."""
-Prove = Callable[[Freedom, float], tuple[Certificate | None, Array | None]]
-"""(one person, seconds) -> a proof that there is no plan, or an allowed row that may be one, or neither."""
+Prove = Callable[[Freedom, float, float], tuple[Certificate | None, Array | None]]
+"""(one person, seconds, margin) -> a proof that there is no plan, or an allowed row that may be one, or neither."""
 
 _TOGETHER = 1024
 """People who are searched for together at most,"""
@@ -80,6 +80,15 @@ class Plans:
     reasons: dict[int, str] = field(default_factory=dict)
     count: Count = field(default_factory=Count)
 
+    def with_found(self, others: Counterfactuals) -> "Plans":
+        """These, and what a method has found by itself; what that costs it does not say."""
+        at = np.flatnonzero(others.found)
+        row = others.row[at].astype(np.intp)
+        status = self.status.copy()
+        status[row] = str(Status.FOUND)
+        more = Found(row, others.counterfactual[at], np.full(len(at), np.nan))
+        return replace(self, found=[*self.found, more], status=status)
+
     def outcome(self, freedom: Freedom) -> Outcome:
         """Everything in the form in which it is written down."""
         return Outcome(self.counterfactuals(freedom), self.certificates, self.reasons)
@@ -110,6 +119,7 @@ class PlanFinder:
     """A guiding search, the model that decides, favourable people to begin from, and ways to prove that none is."""
 
     logits: Logits
+    """What the model says that decides."""
     favourable: Rows
     """Encoded rows that the model favours."""
     scale: Array
@@ -118,10 +128,20 @@ class PlanFinder:
     refit: Refit | None = None
     """For a guiding search that does not know the model itself."""
     provers: tuple[Prove, ...] = ()
+    lasting: Logits | None = None
+    """What plans must reach as well, where more is asked of them than the model's yes: never more than it says."""
 
-    def find(self, freedom: Freedom, asked: Asked) -> Plans:
-        """Find plans for everybody, some people at a time, as long as there is time."""
-        plans = self.first_look(freedom)
+    @property
+    def wanted(self) -> Logits:
+        """What plans are judged by."""
+        return self.lasting or self.logits
+
+    def find(self, freedom: Freedom, asked: Asked, known: Plans | None = None) -> Plans:
+        """Find plans for everybody, some people at a time, as long as there is time.
+
+        ``known``: what is known already, from a first look on; only who has nothing is searched for.
+        """
+        plans = self.first_look(freedom) if known is None else known
         todo = np.flatnonzero(plans.status == Status.NOT_FOUND)
         size, done = _TOGETHER if asked.deadline.at is None else _AT_FIRST, 0
         while done < len(todo):
@@ -172,7 +192,9 @@ class PlanFinder:
         found = Found(found.row[sure], found.u[sure], found.cost[sure])
         plans.found.append(Found(who[found.row], found.u, found.cost))
         plans.status[who[found.row]] = Status.FOUND
-        for row in np.setdiff1d(who, who[found.row]):
+        without = np.setdiff1d(who, who[found.row])
+        for done, row in enumerate(without):
+            report("proving", done / len(without))
             self._proved(freedom.rows(np.array([row])), int(row), asked, plans)
         if asked.deadline.left() <= 0 and asked.k > 1:
             n_plans = np.bincount(found.row, minlength=len(who))
@@ -186,7 +208,7 @@ class PlanFinder:
         if self.refit is None or not len(row):
             return row, u
         u = snapped(part.rows(row), u)
-        said = self.logits(part, row, u)
+        said = self.wanted(part, row, u)
         count.calls, count.rows = count.calls + 1, count.rows + len(row)
         wrong = np.flatnonzero(said <= asked.margin)
         if not len(wrong) or asked.deadline.left() <= 0:
@@ -204,7 +226,7 @@ class PlanFinder:
         hard: bool = False,
     ) -> Found:
         near = Neighbourhood.of(part.x, self.favourable, self.scale, n_neighbours)
-        judge = Judge(self.logits, np.ones(len(part)), np.full(len(part), asked.margin), count)
+        judge = Judge(self.wanted, np.ones(len(part)), np.full(len(part), asked.margin), count)
         return search_plans(part, judge, near, proposals, asked.k, asked.taste, asked.deadline, hard=hard)
 
     def _proved(self, person: Freedom, row: int, asked: Asked, plans: Plans) -> None:
@@ -213,12 +235,12 @@ class PlanFinder:
             left = min(asked.deadline.left(), _PROOF_SECONDS)
             if left <= 0:
                 break
-            certificate, u = prove(person, left)
+            certificate, u = prove(person, left, asked.margin)
             if certificate is not None:
                 plans.certificates[row], plans.status[row] = certificate, str(Status.INFEASIBLE)
                 return
             if u is not None and person.permits(u)[0]:
-                judge = Judge(self.logits, np.ones(1), np.full(1, asked.margin), plans.count)
+                judge = Judge(self.wanted, np.ones(1), np.full(1, asked.margin), plans.count)
                 if judge.accepts(person, np.zeros(1, dtype=np.intp), u)[0]:
                     plans.found.append(Found(np.array([row]), u, np.zeros(1)))
                     plans.status[row] = Status.FOUND

@@ -1,4 +1,4 @@
-"""For people who are proved to have no plan: which rule stands in the way, and what would be enough without it."""
+"""For people without a plan: which rule stands in the way, and what would be enough without it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -77,11 +77,12 @@ class Question:
 def explained_refusals(
     question: Question, freedom: Freedom, finder: PlanFinder, outcome: Outcome, asked: Asked
 ) -> Outcome:
-    """Tell everybody who is proved to have no plan what could be relaxed, as long as there is time.
+    """Tell everybody without a plan, proved or not, what could be relaxed, as long as there is time.
 
     ``freedom`` is what the question leaves the people.
     """
-    who = np.unique(outcome.found.row[outcome.found.status == Status.INFEASIBLE]).astype(np.intp)
+    without = np.isin(outcome.found.status, [Status.INFEASIBLE, Status.NOT_FOUND])
+    who = np.unique(outcome.found.row[without]).astype(np.intp)
     if not len(who):
         return outcome
     ways = _Ways(finder, asked, freedom.x[who], freedom.own[who], [[] for _ in who])
@@ -92,7 +93,7 @@ def explained_refusals(
         ways.look("without any rule", question.without_all(), missing)
     reasons, in_time = dict(outcome.reasons), asked.deadline.left() > 0
     for at, row in enumerate(who):
-        reasons[int(row)] = _reason(outcome.reasons.get(int(row), ""), ways.told[at], in_time)
+        reasons[int(row)] = _reason(_known(outcome, int(row)), ways.told[at], in_time)
     return replace(outcome, reasons=reasons)
 
 
@@ -119,10 +120,18 @@ class _Ways:
             self.told[int(who[row])].append((float(cost), words, enough))
 
 
+def _known(outcome: Outcome, row: int) -> str:
+    """What is known of a person before any rule is left out."""
+    proof = outcome.certificates.get(row)
+    if proof is None:
+        return "no allowed change that is enough was found"
+    nothing = "no row obeys all the rules together" if np.isneginf(proof.best) else "no allowed change is enough"
+    return outcome.reasons.get(row) or nothing
+
+
 def _reason(known: str, ways: list[tuple[float, str, str]], in_time: bool) -> str:
     if not ways:
-        looked = ", and none was found without the rules either" if in_time else ""
-        return known or f"no allowed change is enough{looked}"
+        return f"{known}, and none was found without the rules either" if in_time else known
     cheapest = sorted(ways)[:_TOLD]
     told = " Or ".join(f"{without} this would be enough: {plan}" for _, without, plan in cheapest)
-    return f"{known or 'no allowed change is enough'}; {told}"
+    return f"{known}; {told}"

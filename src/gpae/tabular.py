@@ -23,7 +23,7 @@ from gpae.explainers import EXPLAINERS
 from gpae.learnt import Learnt
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.surrogate import Fidelity
-from gpae.plan_finder import Asked, Outcome
+from gpae.plan_finder import Asked
 from gpae.relaxation import Question, explained_refusals
 from gpae.search.worth import TASTES, Preference, Taste
 from gpae.table.codec import Codec, Encoded
@@ -313,12 +313,10 @@ class TabularExplainer:
         # to write the answer takes about as long as it took to read the question
         asked = replace(asked, deadline=until.earlier(until.since()))
         finder = learnt.finder(asked.survival, quick=deadline is not None)
+        known = finder.first_look(freedom)
         if by_the_method:
-            looked = finder.first_look(freedom)
-            found = self.method_.explain(rows, 1, fixed=fixed, seed=asked.seed)
-            outcome = Outcome(found, looked.certificates, looked.reasons)
-        else:
-            outcome = finder.find(freedom, asked).outcome(freedom)
+            known = known.with_found(self.method_.explain(rows, 1, fixed=fixed, seed=asked.seed))
+        outcome = finder.find(freedom, asked, known).outcome(freedom)
         outcome = explained_refusals(question, freedom, finder, outcome, asked)
         return AnswerWriter(learnt, self.prefix, asked).write(table, encoded, good, freedom, outcome)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from gpae.table.constraint import changed, is_number
 from gpae.table.schema import Feature
 
 __all__ = ["ChangeInWords", "change_sentence", "plan_in_words", "range_words", "written"]
+
+_DIGITS, _ALL_DIGITS = 5, 17
+"""Digits of a number without steps: so many as a rule, and never more than these, which tell any two apart."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +34,7 @@ class ChangeInWords:
 
 
 def written(feature: Feature, value: float) -> str:
-    """Write a value of a feature with its unit, and no more decimals than the column has.
+    """Write a value of a feature with its unit, and no more decimals than the column has, or five digits.
 
     Examples
     --------
@@ -45,10 +49,28 @@ def written(feature: Feature, value: float) -> str:
     if value in feature.codes:
         return f"{value:g}"
     places = feature.decimals
-    if places is None and abs(value) >= 99_999.5:  # five digits would be written with an exponent
-        places = 0
-    number = f"{value:,.{places}f}" if places is not None else f"{value:,.5g}"
+    return _with_unit(feature, f"{value:,.{places}f}" if places is not None else _rounded(value, _DIGITS)[1])
+
+
+def _with_unit(feature: Feature, number: str) -> str:
     return f"{number} {feature.unit}".rstrip()
+
+
+def _rounded(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> tuple[float, str]:
+    """A number of so many digits, or more if it is larger than that, and how it is written."""
+    exact = Decimal(repr(float(value)))
+    short = Context(prec=max(digits, exact.adjusted() + 1), rounding=rounding).create_decimal(exact)
+    text = f"{short:,f}"
+    return float(short), text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _between(feature: Feature, value: float, low: float, high: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Write a value so that what is written lies in a range too: five digits, or as many more as that takes."""
+    if feature.decimals is not None or value in feature.codes or not low <= value <= high:
+        return written(feature, value)
+    texts = (_rounded(value, digits, rounding) for digits in range(_DIGITS, _ALL_DIGITS))
+    short = next((text for number, text in texts if low <= number <= high), f"{Decimal(repr(float(value))):,f}")
+    return _with_unit(feature, short)
 
 
 def range_words(change: ChangeInWords) -> str:
@@ -60,7 +82,9 @@ def range_words(change: ChangeInWords) -> str:
         return f"or {' or '.join(others)}" if others else ""
     if np.isnan(change.low) or np.isnan(change.high):
         return ""
-    low, high = (written(feature, end) for end in (change.low, change.high))
+    # rounded inwards: who does as told is on the right side
+    low = _between(feature, change.low, change.low, change.after, ROUND_CEILING)
+    high = _between(feature, change.high, change.after, change.high, ROUND_FLOOR)
     open_below, open_above = change.low <= change.lowest, change.high >= change.highest
     if change.low == change.high:
         return f"exactly {low}"
@@ -82,7 +106,7 @@ def change_sentence(change: ChangeInWords) -> str:
     'Raise hours-per-week from 38 to 45 (at least 44).'
     """
     feature, reach = change.feature, range_words(change)
-    before, after = written(feature, change.before), written(feature, change.after)
+    before, after = written(feature, change.before), _after(change)
     if feature.sentence is not None:
         return feature.sentence.format(name=feature.name, before=before, after=after, range=reach)
     behind = f" ({reach})" if reach else ""
@@ -92,6 +116,15 @@ def change_sentence(change: ChangeInWords) -> str:
     if is_number(feature) and not {change.before, change.after} & set(feature.codes):
         verb = "Raise" if change.after > change.before else "Lower"
     return f"{verb} {feature.name} from {before} to {after}{behind}."
+
+
+def _after(change: ChangeInWords) -> str:
+    """The new value, written so that it does what the plan's does."""
+    if not is_number(change.feature) or np.isnan(change.after):
+        return written(change.feature, change.after)
+    known = not (np.isnan(change.low) or np.isnan(change.high))
+    low, high = (change.low, change.high) if known else (change.after, change.after)
+    return _between(change.feature, change.after, low, high)
 
 
 def plan_in_words(features: Sequence[Feature], before: NDArray[np.float64], after: NDArray[np.float64]) -> str:

@@ -128,8 +128,7 @@ class WrittenPlans:
             Status.ALREADY_FAVOURABLE: f"the model already says {self.wanted!r}",
             Status.INFEASIBLE: said or f"nothing of this row may change, and the model does not say {self.wanted!r}",
             Status.TIMEOUT: f"time ran out before a change was found that makes the model say {self.wanted!r}",
-            Status.NOT_FOUND: f"no allowed change was found that makes the model say {self.wanted!r}; "
-            "let more features change",
+            Status.NOT_FOUND: said or f"no allowed change was found that makes the model say {self.wanted!r}",
         }.get(Status(status), "")
 
     def certificates(self) -> dict[int, dict[str, Any]]:
@@ -182,8 +181,8 @@ class WrittenPlans:
     def _in_words(self, lines: NDArray[np.intp]) -> list[ChangeInWords]:
         """The changes of some lines."""
         people = len(self.freedom)
-        logits = self.learnt.finder(self.asked.survival).logits
-        judge = Judge(logits, np.ones(people), np.full(people, self.asked.margin))
+        wanted = self.learnt.finder(self.asked.survival).wanted
+        judge = Judge(wanted, np.ones(people), np.full(people, self.asked.margin))
         ranges = ranges_of(self.freedom, judge, self.place[lines], self.judged.rows[lines])
         return [self._change_in_words(ranges, i, int(lines[at])) for i, at in enumerate(ranges.plan)]
 

@@ -15,6 +15,7 @@ from tests.proofs.small_table import EVERY, RULES, SCHEMA, allowed, asked
 from gpae.proofs.affine import Affine, by_linear_program
 from gpae.proofs.enumeration import by_every_row
 from gpae.proofs.forest import Forest
+from gpae.proofs.rules import by_rules
 from gpae.proofs.trees import ForestOfFeatures, by_trees
 
 CASES = st.tuples(
@@ -108,24 +109,26 @@ def trees(request: pytest.FixtureRequest) -> tuple[Any, ForestOfFeatures]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(case=CASES)
-def test_a_tree_program_proves_or_finds(trees: tuple[Any, ForestOfFeatures], case: tuple[list[Any], int]) -> None:
+@given(case=CASES, margin=st.sampled_from([0.0, 0.0, 0.4, 1.5]))
+def test_a_tree_program_proves_or_finds(
+    trees: tuple[Any, ForestOfFeatures], case: tuple[list[Any], int], margin: float
+) -> None:
     model, forest = trees
     rules, person = case
 
     def score(values: np.ndarray) -> np.ndarray:
-        return np.asarray(model.predict_proba(columns(values))[:, 1] - 0.5)
+        return np.asarray(model.predict_proba(columns(values))[:, 1] - 1.0 / (1.0 + np.exp(-margin)))
 
     free, layout = asked(rules, EVERY[person])
-    certificate, row = by_trees(free, forest, seconds=20.0)
+    certificate, row = by_trees(free, forest, 20.0, margin)
     every = allowed(free, layout)
     best = score(every).max() if len(every) else -1.0
     if best > 1e-6:
         assert certificate is None
         assert row is not None
-    elif best < -1e-6:  # where it is next to one half, rounding in the sums leaves the question open
+    elif best < -1e-6:  # where it is next to what is needed, rounding in the sums leaves the question open
         assert certificate is not None
-        assert certificate.best <= forest.forest.needed
+        assert certificate.best <= certificate.needed == forest.forest.needed_for(margin)
 
 
 def test_a_model_that_is_no_sum_of_parts_is_not_taken_for_one() -> None:
@@ -137,3 +140,25 @@ def test_columns_that_mix_features_are_not_taken_for_single_ones() -> None:
     forest = Forest.of(model, EVERY[:, [0]] + EVERY[:, [1]], 1)
     assert forest is not None
     assert ForestOfFeatures.probed(forest, lambda values: values[:, [0]] + values[:, [1]], SCHEMA, EVERY) is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=CASES)
+def test_the_rules_alone_prove_exactly_that_they_leave_no_row(case: tuple[list[Any], int]) -> None:
+    rules, person = case
+    free, layout = asked(rules, EVERY[person])
+    certificate, row = by_rules(free, 10.0)
+    assert row is None
+    if len(allowed(free, layout)):
+        assert certificate is None
+    elif any(isinstance(rule, str) or rule["kind"] in ("at_most", "implies") for rule in rules):
+        assert certificate is not None
+        assert certificate.best == -np.inf
+
+
+def test_rules_that_contradict_each_other_are_found_out() -> None:
+    free, layout = asked(["debt <= income - 3", "income <= debt + 2"], np.array([22.0, 2, 1, 0, 0]))
+    assert not len(allowed(free, layout))
+    certificate, _ = by_rules(free, 10.0)
+    assert certificate is not None
+    assert certificate.ground == "no row"

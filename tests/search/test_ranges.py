@@ -30,8 +30,8 @@ ENDS = np.array([[0, 0, 0, 0, 0, 0], [100, 10, 50, 40, 2, 3]], dtype=float)
 LAYOUT = Layout.fit(SCHEMA, list(ENDS.T))
 PERSON = [50.0, 9.0, 45.0, 5.0, 0.0, 0.0]
 PLAN = [50.0, 4.0, 25.0, 5.0, 0.0, 0.0]
-FINEST = 1 / (12 * 2**8)
-"""The share of the way to the end that is left open: twelve points, eight halvings."""
+FINEST = 1e-6
+"""The share of the way to the end that is left open."""
 
 Model = Callable[[np.ndarray], np.ndarray]
 

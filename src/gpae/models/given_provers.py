@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.models.given_model import GivenModel
+from gpae.models.given_model import GivenModel, logit_of
 from gpae.proofs.affine import Affine, by_linear_program
 from gpae.proofs.certificate import Certificate
 from gpae.proofs.forest import Forest
@@ -22,7 +22,7 @@ from gpae.table.schema import Schema
 
 __all__ = ["provers_of"]
 
-Prove = Callable[[Freedom, float], tuple[Certificate | None, Array | None]]
+Prove = Callable[[Freedom, float, float], tuple[Certificate | None, Array | None]]
 
 _LINEAR = {
     "LogisticRegression", "LogisticRegressionCV", "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier",
@@ -32,6 +32,10 @@ _COLUMN_BY_COLUMN = {
     "StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "OneHotEncoder", "OrdinalEncoder",
     "SimpleImputer",
 }  # fmt: skip
+_ALIKE = 1e-4
+"""How well a model's sum must be the logit of what it says, to be taken for that,"""
+_CLEAR = 8.0
+"""where that logit is not so large that a probability cannot tell it."""
 
 
 def provers_of(model: Any, given: GivenModel, schema: Schema, values: Array, favourable: int) -> tuple[Prove, ...]:
@@ -43,10 +47,11 @@ def provers_of(model: Any, given: GivenModel, schema: Schema, values: Array, fav
     if not all(_column_by_column(step) for step in before):
         return ()
     kind = type(last).__name__ if type(last).__module__.startswith("sklearn.") else ""
-    if kind in _LINEAR or (kind == "SVC" and last.kernel == "linear"):
+    # a support vector machine's own probabilities turn favourable elsewhere than its decision values
+    if kind in _LINEAR or (kind == "SVC" and last.kernel == "linear" and given.speaks == "decision values"):
         sign = 1.0 if favourable == 1 else -1.0
         affine = Affine.probed(lambda v: sign * _asked(given, model.decision_function, v), schema, values)
-        return () if affine is None else (partial(_linear, affine),)
+        return () if affine is None else (partial(_linear, affine, _are_logits(affine.of(values), given(values))),)
 
     def columns(v: Array) -> NDArray[Any]:
         table = given.maker.table(v, given.names)
@@ -64,12 +69,25 @@ def provers_of(model: Any, given: GivenModel, schema: Schema, values: Array, fav
     return () if trees is None else (partial(_by_trees, trees),)
 
 
-def _linear(affine: Affine, person: Freedom, seconds: float) -> tuple[Certificate | None, Array | None]:
-    return by_linear_program(person, affine, 0.0, seconds)
+def _linear(
+    affine: Affine, are_logits: bool, person: Freedom, seconds: float, margin: float
+) -> tuple[Certificate | None, Array | None]:
+    # a sum that is no logit says where the boundary is, not how far a margin lies from it; what it cannot reach without
+    # any margin, it cannot with one
+    return by_linear_program(person, affine, margin if are_logits else 0.0, seconds)
 
 
-def _by_trees(trees: ForestOfFeatures, person: Freedom, seconds: float) -> tuple[Certificate | None, Array | None]:
-    return by_trees(person, trees, seconds)
+def _by_trees(
+    trees: ForestOfFeatures, person: Freedom, seconds: float, margin: float
+) -> tuple[Certificate | None, Array | None]:
+    return by_trees(person, trees, seconds, margin)
+
+
+def _are_logits(sums: Array, scores: Array) -> bool:
+    """Whether sums are the logits of the scores that decide."""
+    logits = logit_of(scores)
+    clear = np.abs(logits) <= _CLEAR
+    return bool(clear.any()) and bool(np.abs(sums - logits)[clear].max() <= _ALIKE)
 
 
 def _asked(given: GivenModel, ask: Callable[[Any], Any], values: Array) -> Array:

@@ -23,7 +23,7 @@ _NOISE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """A surrogate beside the model, on the training rows."""
+    """A surrogate beside the model, on training rows that it was not distilled from."""
 
     agreement: float
     """Share of rows that both decide alike."""

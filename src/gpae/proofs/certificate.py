@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 __all__ = ["Certificate", "Ground"]
 
 Ground: TypeAlias = Literal[
-    "nothing may change", "no value left", "every row", "linear program", "tree program", "bounds"
+    "nothing may change", "no value left", "no row", "every row", "linear program", "tree program", "bounds"
 ]
 
 
@@ -17,8 +17,9 @@ class Certificate:
     Parameters
     ----------
     ground
-        What the proof is: nothing may change; a feature has no value left; every row that the person may become was
-        asked about; the largest score of a linear model or of trees over all of them; bounds on boxes that cover them.
+        What the proof is: nothing may change; a feature has no value left, or a rule is out of reach; no row obeys all
+        the rules together; every row that the person may become was asked about; the largest score of a linear model
+        or of trees over all of them; bounds on boxes that cover them.
     best
         What no allowed row's score exceeds: it is not above ``needed``. A logit, or what the model's trees add up to.
     needed

@@ -1,6 +1,7 @@
 """Trees of any library in one form: what each leaf adds, and which way each split sends a row."""
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -54,12 +55,20 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Forest:
-    """A sum of trees on the columns of a matrix; a row is favourable if the sum exceeds ``needed``."""
+    """A sum of trees on the columns of a matrix: the favourable class's logit, or its probability."""
 
     trees: tuple[Tree, ...]
     base: float
     needed: float
+    """What the sum of a favourable row exceeds."""
     error: float
+    of_probabilities: bool = False
+
+    def needed_for(self, margin: float) -> float:
+        """What the sum of a row exceeds whose logit exceeds ``margin``."""
+        if self.of_probabilities:
+            return self.needed + 1.0 / (1.0 + math.exp(-margin)) - 0.5
+        return self.needed + margin
 
     @classmethod
     def of(cls, model: Any, X: NDArray[Any], favourable: int) -> "Forest | None":
@@ -82,7 +91,7 @@ class Forest:
             base = float(np.median(apart))
             error = float(np.abs(apart - base).max())
             if error <= _EXACT * (1.0 + float(np.abs(total).max())):
-                return cls(tuple(trees), base, needed, 2.0 * error + 1e-9)
+                return cls(tuple(trees), base, needed, 2.0 * error + 1e-9, of_probabilities=read is _sklearn_mean)
         return None
 
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from gpae.table.constraint import Array
 from gpae.table.constraints.at_most import AtMost
 from gpae.table.constraints.implies import Implies
-from gpae.table.constraints.linear import Linear
+from gpae.table.constraints.linear import SLACK, Linear
 from gpae.table.freedom import Freedom
 from gpae.table.level_block import LevelBlock
 from gpae.table.value_block import ValueBlock
@@ -235,12 +235,13 @@ class AllowedRows:
                 slack |= self.stays[i]
         reach = sum(abs(weight) * self._width(self._at(name)) for name, weight in rule.terms.items())
         wide = reach + max(abs(bound) for bound in (low, high) if np.isfinite(bound))
+        near = SLACK * max(1.0, wide)  # what sums of decimals lose breaks no rule
         for bound, sign in ((high, 1.0), (low, -1.0)):
             if np.isfinite(bound):
                 row = {v: sign * c for v, c in total.items()}
                 for variable in slack:
                     row[variable] = row.get(variable, 0.0) - wide
-                self.program.between(-np.inf, row, sign * bound)
+                self.program.between(-np.inf, row, sign * bound + near)
 
     def _limit(self, limit: AtMost) -> None:
         """At least all but so many of the features stay."""

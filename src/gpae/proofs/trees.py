@@ -94,10 +94,12 @@ class ForestOfFeatures:
         return out
 
 
-def by_trees(freedom: Freedom, trees: ForestOfFeatures, seconds: float) -> tuple[Certificate | None, Array | None]:
+def by_trees(
+    freedom: Freedom, trees: ForestOfFeatures, seconds: float, margin: float = 0.0
+) -> tuple[Certificate | None, Array | None]:
     """Return a proof that the one person has no plan, or the best allowed row that was found, or neither."""
     rows = AllowedRows.of(freedom)
-    needed, slack = trees.forest.needed, trees.forest.error
+    needed, slack = trees.forest.needed_for(margin), trees.forest.error
     if rows.nothing_left():
         return Certificate("tree program", -np.inf, needed), None
     program = _TreeProgram(rows, trees)

@@ -2,7 +2,9 @@
 
 With all other changes as in the plan, a number is moved away from its value on either side, on values that the person
 may have, until the model's answer turns or the range of what is allowed ends; then the place is narrowed down by
-halving. For a level, all others are tried. What is said of a range holds at every value that was asked about.
+halving, to the very step where there are steps. For a level, all others are tried. What is said of a range holds at
+every value that was asked about: at each of its steps where it has no more than 32 on either side, else at 32 evenly
+spaced values and at its ends, so that a model that turns back and forth within less can do so unseen.
 """
 
 from dataclasses import dataclass
@@ -13,12 +15,17 @@ from numpy.typing import NDArray
 from gpae.search.refine import Judge
 from gpae.table.constraint import Array, Mask, is_number
 from gpae.table.freedom import Freedom
+from gpae.table.value_block import ValueBlock
 
 __all__ = ["Ranges", "ranges_of"]
 
-_POINTS = 12
+_POINTS = 32
 """Values on each side, evenly spaced, that are asked about first."""
-_HALVINGS = 8
+_HALVINGS = 24
+_NARROW = 1e-6
+"""Of the way to the end: so near, an end without steps is found."""
+_AT_ONCE = 50_000
+"""Trials that are made and judged together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,54 +71,76 @@ class _Side:
         """The last value, in the user's units, up to which every value asked about was accepted."""
         start, stop = self._ends()
         shares = np.arange(1, _POINTS + 1) / _POINTS
-        index = np.repeat(np.arange(len(self.plan)), _POINTS)
+        everybody = np.arange(len(self.plan))
+        index = np.repeat(everybody, _POINTS)
         asked = start[index] + np.tile(shares, len(self.plan)) * (stop - start)[index]
         good = self._accepted(index, asked).reshape(-1, _POINTS)
         reached = np.where(good.all(axis=1), _POINTS, good.argmin(axis=1))
         inside = reached / _POINTS
         outside = np.minimum(reached + 1, _POINTS) / _POINTS
-        everybody = np.arange(len(self.plan))
         for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2
-            fine = self._accepted(everybody, start + middle * (stop - start))
-            inside, outside = np.where(fine, middle, inside), np.where(fine, outside, middle)
-        return self._values(everybody, start + inside * (stop - start))
+            at = np.flatnonzero(outside - inside > self._resolution(start, stop))
+            if not len(at):
+                break
+            middle = (inside + outside)[at] / 2
+            fine = self._accepted(at, start[at] + middle * (stop - start)[at])
+            inside[at], outside[at] = np.where(fine, middle, inside[at]), np.where(fine, outside[at], middle)
+        ends = self._values(everybody, *self._moved(everybody, start + inside * (stop - start)))
+        return np.where(inside > 0.0, ends, start)
 
-    def _column(self) -> NDArray[np.intp]:
-        return np.array([block.start for block in self.freedom.layout.features])[self.feature]
+    def _resolution(self, start: Array, stop: Array) -> Array:
+        """The share of the way within which there is nothing left to find out: half a step, where there are steps."""
+        step = np.zeros(len(start))
+        for i in np.unique(self.feature).tolist():
+            step[self.feature == i] = self._block(i).grid.step or 0.0
+        return np.maximum(0.5 * step / np.maximum(np.abs(stop - start), 1e-300), _NARROW)
+
+    def _block(self, i: int) -> ValueBlock:
+        """The encoded columns of a number."""
+        block = self.freedom.layout.features[i]
+        assert isinstance(block, ValueBlock)
+        return block
 
     def _ends(self) -> tuple[Array, Array]:
         """Where each number is, and as far as it may go; codes are states, which no range of amounts reaches."""
-        column = self._column()
         bound = self.freedom.upper if self.side > 0 else self.freedom.lower
-        start = self.U[self.plan, column]
-        stop = bound[self.person[self.plan], column]
-        for i in np.unique(self.feature):
-            block, feature = self.freedom.layout.features[i], self.freedom.schema.features[i]
+        start = self.freedom.values(self.U, self.person)[self.plan, self.feature]
+        stop = start.copy()
+        for i in np.unique(self.feature).tolist():
+            mine, feature, block = self.feature == i, self.freedom.schema.features[i], self._block(i)
+            end = block.scaling.to_user(bound[self.person[self.plan[mine]], block.start])
             if feature.codes:
-                mine = self.feature == i
-                least, most = (float(block.encode(np.array([end]))[0, 0]) for end in (feature.minimum, feature.maximum))
-                state = np.isin(block.decode(self.U[self.plan[mine]][:, block.columns]), feature.codes)
-                stop[mine] = np.where(state, start[mine], np.clip(stop[mine], least, most))
+                state = np.isin(start[mine], feature.codes)
+                end = np.where(state, start[mine], np.clip(end, feature.minimum, feature.maximum))
+            stop[mine] = end
         return start, np.where((stop - start) * self.side > 0, stop, start)
 
-    def _moved(self, index: NDArray[np.intp], asked: Array) -> tuple[Array, Freedom]:
-        """The plans with the number at the asked value, or the nearest that is allowed, and the people they are of."""
+    def _moved(self, index: NDArray[np.intp], asked: Array) -> tuple[Array, NDArray[np.intp]]:
+        """The plans with the number at the asked value, or the nearest that is allowed, and whose they are."""
         trial = self.U[self.plan[index]].copy()
-        trial[np.arange(len(index)), self._column()[index]] = asked
-        people = self.freedom.rows(self.person[self.plan[index]])
-        return people.layout.snap(trial, people.x, people.lower, people.upper), people
+        for i in np.unique(self.feature[index]).tolist():
+            mine, block = self.feature[index] == i, self._block(i)
+            trial[mine, block.start] = block.scaling.to_unit(asked[mine])
+        whose = self.person[self.plan[index]]
+        people = self.freedom.rows(whose)
+        return people.layout.snap(trial, people.x, people.lower, people.upper), whose
 
     def _accepted(self, index: NDArray[np.intp], asked: Array) -> Mask:
-        trial, people = self._moved(index, asked)
-        good = people.permits(trial)
-        whose = self.person[self.plan[index]]
-        good[good] = self.judge.accepts(self.freedom, whose[good], trial[good])
-        return good
+        """Whether the model accepts the plans with the number at the asked values; asked once about each row."""
+        parts = [slice(at, at + _AT_ONCE) for at in range(0, len(index), _AT_ONCE)]
+        none = np.zeros(0, dtype=np.bool_)
+        return np.concatenate([none, *(self._accepted_together(index[part], asked[part]) for part in parts)])
 
-    def _values(self, index: NDArray[np.intp], asked: Array) -> Array:
-        trial, _ = self._moved(index, asked)
-        whose = self.person[self.plan[index]]
+    def _accepted_together(self, index: NDArray[np.intp], asked: Array) -> Mask:
+        trial, whose = self._moved(index, asked)
+        value = self._values(index, trial, whose)
+        _, first, again = np.unique(np.column_stack([index, value]), axis=0, return_index=True, return_inverse=True)
+        whose, trial = whose[first], trial[first]
+        good = self.freedom.rows(whose).permits(trial)
+        good[good] = self.judge.accepts(self.freedom, whose[good], trial[good])
+        return good[again.reshape(-1)]
+
+    def _values(self, index: NDArray[np.intp], trial: Array, whose: NDArray[np.intp]) -> Array:
         return self.freedom.values(trial, whose)[np.arange(len(index)), self.feature[index]]
 
 

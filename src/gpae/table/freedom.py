@@ -12,8 +12,12 @@ from gpae.table.constraints.cost import Cost
 from gpae.table.layout import Block, Layout
 from gpae.table.level_block import LevelBlock
 from gpae.table.schema import Feature, Schema
+from gpae.table.value_block import ValueBlock
 
 __all__ = ["Freedom"]
+
+_FAR = 1e-6
+"""Relative to what sums can be: by how much a bound must be out of reach to be called so."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +42,8 @@ class Freedom:
     weights
         F: what a change of each feature costs, 1 by default.
     hopeless
-        B: who can become nothing, because some feature is left without any value; ``reasons`` says which.
+        B: who can become nothing, because some feature is left without any value, or a rule between numbers is out of
+        reach; ``reasons`` says which.
     """
 
     layout: Layout
@@ -83,6 +88,7 @@ class Freedom:
             _narrow_box(block, people, i, x, lower, upper)
         costs = [constraint.of(tight) for constraint in constraints if isinstance(constraint, Cost)]
         hopeless, reasons = _hopeless(layout, constraints, x, lower, upper)
+        _out_of_reach(layout, people, constraints, lower, upper, hopeless, reasons)
         return cls(
             layout,
             tight,
@@ -200,3 +206,34 @@ def _hopeless(
             hopeless[row] = True
             reasons[row] = f"no value of {block.name!r} is left: {' and '.join(said)}"
     return hopeless, reasons
+
+
+def _out_of_reach(
+    layout: Layout,
+    people: People,
+    constraints: Sequence[Constraint],
+    lower: Array,
+    upper: Array,
+    hopeless: Mask,
+    reasons: NDArray[np.object_],
+) -> None:
+    """Add who cannot meet a rule between numbers with any of the values that are left, each taken for itself."""
+    features = people.schema.features
+    for constraint in constraints:
+        for weights, low, high in zip(*_parts(constraint.sums(people.schema)), strict=True):
+            least, most, applies = np.zeros(len(lower)), np.zeros(len(lower)), ~hopeless
+            for i in np.flatnonzero(weights).tolist():
+                block = layout.features[i]
+                assert isinstance(block, ValueBlock)
+                ends = [weights[i] * block.scaling.to_user(bound[:, block.start]) for bound in (lower, upper)]
+                least, most = least + np.minimum(*ends), most + np.maximum(*ends)
+                applies = applies & judged(features[i], people.own[:, i], people.own[:, i])
+            slack = _FAR * np.maximum(1.0, np.maximum(np.abs(least), np.abs(most)))
+            for row in np.flatnonzero(applies & ((most < low - slack) | (least > high + slack))):
+                hopeless[row] = True
+                end = f"at most {most[row]:g}" if most[row] < low else f"at least {least[row]:g}"
+                reasons[row] = f"no allowed values meet the rule {constraint.words()!r}: its left side is {end}"
+
+
+def _parts(sums: Sums) -> tuple[Array, Array, Array]:
+    return sums.weights, sums.low, sums.high

@@ -13,9 +13,9 @@ from gpae.table.constraint import Array, Constraint, Mask, Sums, is_number, judg
 if TYPE_CHECKING:
     from gpae.table.schema import Schema
 
-__all__ = ["Linear"]
+__all__ = ["SLACK", "Linear"]
 
-_SLACK = 1e-9
+SLACK = 1e-9
 """Relative to the size of the terms: what sums of decimals lose."""
 _QUOTED = re.compile(r"`([^`]+)`")
 _RELATIONS = {ast.LtE: "at_most", ast.GtE: "at_least", ast.Eq: "equal"}
@@ -127,7 +127,7 @@ class Linear(Constraint):
         values = np.where(applies[:, None], plan[:, at], 0.0)
         total = values @ weights
         low, high = self.ends()
-        slack = _SLACK * np.maximum(1.0, np.abs(values * weights).sum(axis=1))
+        slack = SLACK * np.maximum(1.0, np.abs(values * weights).sum(axis=1))
         return np.asarray(applies & ((total < low - slack) | (total > high + slack)))
 
     def words(self) -> str:

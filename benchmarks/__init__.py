@@ -1,0 +1,1 @@
+"""What is run by hand and leaves its figures under results/."""
