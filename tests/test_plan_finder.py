@@ -224,3 +224,30 @@ def test_plans_may_be_asked_to_do_more_than_the_model_asks() -> None:
     plans = replace(FINDER, lasting=stricter).find(freedom, Asked())
     assert plans.status[-1] == Status.ALREADY_FAVOURABLE
     assert (score(plans_of(plans, freedom)[1]) > 0.7).all()
+
+
+def test_where_two_features_count_both_together_are_a_plan_as_well() -> None:
+    """One alone, the other alone, and some of each."""
+    people = PEOPLE[(score(PEOPLE) > -3) & (score(PEOPLE) < -0.5) & (PEOPLE[:, 1] > 30) & (PEOPLE[:, 3] == 2)]
+    people = people[people[:, 0] < 70]
+    rules = [{"kind": "fixed", "features": ["years", "job"]}]
+    plans, freedom = find(people, rules, k=3)
+    answer = plans.counterfactuals(freedom)
+    changed = LAYOUT.changed(answer.counterfactual, answer.factual)[:, :2]
+    for person in range(len(people)):
+        assert sorted(changed[answer.row == person].tolist()) == [[False, True], [True, False], [True, True]]
+
+
+def test_who_is_held_back_goes_part_of_the_way_and_no_further() -> None:
+    people = PEOPLE[:5]
+    freedom = Freedom.of(LAYOUT, SCHEMA, (), LAYOUT.encode(people), own=people)
+    reach = freedom.x + 0.1
+    held = np.zeros((5, 4), dtype=bool)
+    held[:, [0, 3]] = True
+    after = freedom.held(held, reach)
+    np.testing.assert_allclose(after.lower[:, 0], freedom.x[:, 0])
+    np.testing.assert_allclose(after.upper[:, 0], np.minimum(reach[:, 0], freedom.upper[:, 0]))
+    np.testing.assert_array_equal(after.lower[:, 1:3], freedom.lower[:, 1:3])
+    job = LAYOUT.features[3].columns
+    np.testing.assert_array_equal(after.lower[:, job], freedom.x[:, job])  # a level cannot go part of a way
+    np.testing.assert_array_equal(after.upper[:, job], freedom.x[:, job])

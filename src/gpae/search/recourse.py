@@ -24,8 +24,10 @@ _LEVELS = 8
 """Of a feature, the most common ones, that are tried alone."""
 _MORE_STARTS = 256
 """The same for further plans, which have to do without something."""
-_TURNS = 4
-"""For each further plan: how often something else is left out."""
+_TURNS = 8
+"""For each further plan: how often something else is left out, or held back."""
+_HELD = (0.75, 0.5, 0.9)
+"""Shares of the way that a plan goes in a number, which another is held to, so that something else has to help."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,19 +60,19 @@ def search_plans(
     """Up to k plans for each person, no two of a person with the same features changed.
 
     ``proposals`` are plans of another search (whose, and the rows), which are judged and trimmed as well. The first
-    plan is the cheapest found. Each further one does without something that earlier ones lean on. ``hard``: begin from
-    every person nearby, and from single features as well.
+    plan is the cheapest found. Each further one does without something that earlier ones lean on, or with less of it.
+    ``hard``: begin from every person nearby, and from single features as well.
     """
     beams = (2, 1) if k == 1 else (2 * k, 2 * k)
     people = _People(freedom, judge, near, taste, proposals, deadline, beams, hard)
-    nothing = np.zeros((len(freedom), len(freedom.layout.features)), dtype=np.bool_)
     n_starts = near.rows.shape[1] if hard else _STARTS
-    plans = _Collected.of(freedom, people.plans(np.arange(len(freedom)), nothing, n_starts))
+    plans = _Collected.of(freedom, people.plans(np.arange(len(freedom)), freedom, n_starts))
     for turn in range(_TURNS * (k - 1)):
-        who, locks = plans.to_do_without(k, turn)
+        who = plans.lacking(k)
         if not len(who) or deadline.left() <= 0:
             break
-        plans = plans.with_more(people.plans(who, locks, _MORE_STARTS))
+        left, reach = plans.left_to(who, turn)
+        plans = plans.with_more(people.plans(who, left, _MORE_STARTS, reach))
     return plans.cheapest(k)
 
 
@@ -87,15 +89,19 @@ class _People:
     beams: tuple[int, int]
     hard: bool
 
-    def plans(self, who: NDArray[np.intp], locked: Mask, n_starts: int) -> Found:
-        """The best plans of some people that leave alone what is locked (n x F)."""
-        freedom = self.freedom.rows(who).locked(locked)
+    def plans(self, who: NDArray[np.intp], freedom: Freedom, n_starts: int, reach: Array | None = None) -> Found:
+        """The best plans of some people within a freedom of their own.
+
+        ``reach``: begin from these rows, one of each, and from single features as well.
+        """
         near = self.near.people(who)
         place = np.full(len(self.freedom), -1)
         place[who] = np.arange(len(who))
         proposed = place[self.proposals[0]] >= 0
         starts = [near.starts(n_starts), (place[self.proposals[0][proposed]], self.proposals[1][proposed])]
-        if self.hard or self.taste.change >= 1.0 or locked.any():
+        if reach is not None:
+            starts.append((np.arange(len(who)), reach))
+        if self.hard or reach is not None or self.taste.change >= 1.0:
             starts.append(_one_feature_alone(freedom, near.usual))
         person, candidates = (np.concatenate(parts) for parts in zip(*starts, strict=True))
         worth = Worth(freedom, near, self.taste)
@@ -164,23 +170,50 @@ class _Collected:
         row = self.found.row
         return np.arange(len(row)) - np.searchsorted(row, row)
 
-    def to_do_without(self, k: int, turn: int) -> tuple[NDArray[np.intp], Mask]:
-        """Who lacks plans, and what each is to leave alone this time.
+    def lacking(self, k: int) -> NDArray[np.intp]:
+        """Who has plans, but fewer than k."""
+        count = np.bincount(self.found.row, minlength=len(self.freedom))
+        return np.flatnonzero((count > 0) & (count < k))
 
-        In even turns one feature of every plan so far, so that the next is unlike all of them; in odd ones, which are
-        easier to answer, one of a single plan. First it is the feature that a plan leans on most, then the second, and
-        so on.
+    def left_to(self, who: NDArray[np.intp], turn: int) -> tuple[Freedom, Array]:
+        """What some people may do this time, without a feature of their plans so far or with less of it, and how far.
+
+        Turns come in fours. They leave a feature of every plan alone, so that the next is unlike all of them; then of a
+        single plan, which is easier to answer; then they go but a part of the way that every plan goes in one feature,
+        so that it takes another as well; then of the way of a single plan, and leave those of the others alone, so that
+        it takes one that has not been used. First it is the feature that a plan leans on most, then the second, and so
+        on.
         """
         row, size = self.found.row, self.size
-        count = np.bincount(row, minlength=len(self.freedom))
+        cycle, kind = divmod(turn, 4)
         order = np.argsort(-size, axis=1, kind="stable")
         last = np.maximum((size > 0).sum(axis=1) - 1, 0)
-        feature = order[np.arange(len(order)), np.minimum(turn // 2, last)]
-        meant = np.ones(len(row), dtype=np.bool_) if turn % 2 == 0 else self._place() == (turn // 2) % count[row]
-        locks = np.zeros((len(self.freedom), size.shape[1]), dtype=np.bool_)
-        locks[row[meant], feature[meant]] = True
-        who = np.flatnonzero((count > 0) & (count < k))
-        return who, locks[who]
+        feature = order[np.arange(len(order)), np.minimum(cycle, last)]
+        count = np.bincount(row, minlength=len(self.freedom))
+        one = self._place() == cycle % count[row]
+        people = self.freedom.rows(who)
+        if kind < 2:
+            return people.locked(self._marked(feature, one if kind == 1 else np.ones_like(one))[who]), people.x
+        less = np.ones_like(one) if kind == 2 else one
+        held, locked = self._marked(feature, less), self._marked(feature, ~less)
+        reach = self._part_of_the_way(np.flatnonzero(less), feature, _HELD[cycle % len(_HELD)])[who]
+        return people.held(held[who], reach).locked((locked & ~held)[who]), reach
+
+    def _marked(self, feature: NDArray[np.intp], plans: Mask) -> Mask:
+        """P x F: the features of some of the plans, one of each."""
+        marked = np.zeros((len(self.freedom), self.size.shape[1]), dtype=np.bool_)
+        marked[self.found.row[plans], feature[plans]] = True
+        return marked
+
+    def _part_of_the_way(self, plans: NDArray[np.intp], feature: NDArray[np.intp], share: float) -> Array:
+        """P x D: where people are, but a share of the way further in the features of some plans, one of each."""
+        reach = self.freedom.x.copy()
+        starts = np.array([block.start for block in self.freedom.layout.features])
+        # of two plans that go in the same feature the one that goes less far is the last to say so
+        plans = plans[np.argsort(-self.size[plans, feature[plans]], kind="stable")]
+        at = self.found.row[plans], starts[feature[plans]]
+        reach[at] += share * (self.found.u[plans, at[1]] - self.freedom.x[at])
+        return reach
 
     def cheapest(self, k: int) -> Found:
         """At most k plans of each person."""

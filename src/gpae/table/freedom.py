@@ -128,6 +128,19 @@ class Freedom:
         lower, upper = (np.where(columns, self.x, bound) for bound in (self.lower, self.upper))
         return replace(self, lower=lower, upper=upper)
 
+    def held(self, features: Mask, reach: Array) -> "Freedom":
+        """The same people with the numbers among some of their features (B x F) kept between their own and ``reach``.
+
+        ``reach`` is B x D. What is no number, or has no allowed value there, is kept as by :meth:`locked`.
+        """
+        number = [isinstance(block, ValueBlock) for block in self.layout.features]
+        locked = self.locked(features)
+        columns = np.repeat(features & number, [block.width for block in self.layout.features], axis=1)
+        shut = columns & (locked.lower == locked.upper) & (self.lower < self.upper)
+        lower = np.where(shut, np.clip(np.minimum(self.x, reach), self.lower, self.upper), locked.lower)
+        upper = np.where(shut, np.clip(np.maximum(self.x, reach), self.lower, self.upper), locked.upper)
+        return replace(self, lower=lower, upper=upper)
+
     @property
     def sums(self) -> Sums:
         """All weighted sums of the constraints."""
