@@ -3,5 +3,5 @@
 Each plan is judged as a user would: from the answer's table, the query, the schema's and the constraints' plain values,
 and the model itself. Nothing of gpae's own judgement is used.
 
-``python -m benchmarks.soak -o results/recourse --plans 200000``, from the root of the repository.
+``python -m benchmarks.soak -o results/soak --plans 200000``, from the root of the repository.
 """

@@ -1,6 +1,6 @@
 """Soak the constraints, and write down what was found.
 
-``python -m benchmarks.soak -o results/recourse --plans 200000``, from the root of the repository, draws tables (the
+``python -m benchmarks.soak -o results/soak --plans 200000``, from the root of the repository, draws tables (the
 five data sets and synthetic ones), schemas, models, constraints and questions until so many plans are written, and
 judges each. ``constraints.csv`` counts by table and kind; what is wrong goes to ``violations.jsonl`` with the whole
 case, which ``--replay violations.jsonl`` asks again, and the exit code is 1.

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gpae.benchmark.recourse import survival
 from gpae.benchmark.recourse.any_model import _different
 from gpae.benchmark.recourse.check import violations
 from gpae.benchmark.recourse.infeasible import KINDS, figures
 from gpae.benchmark.recourse.survival import calibration_error
 from gpae.benchmark.studies.recourse import _all
+from gpae.datasets import load
 
 TRAIN = pd.DataFrame({"age": [20, 30, 60], "rate": [0.5, 1.5, 2.5], "job": ["a", "b", "c"], "late": [0.0, np.nan, 2.0]})
 PERSON = pd.DataFrame({"age": [70], "rate": [1.0], "job": ["a"], "late": [1.0]})
@@ -77,3 +79,14 @@ def test_finished_cases_are_not_run_again(tmp_path: Path) -> None:
     both = _all(tmp_path / "cells", tasks, 1, "cases")
     assert (first, both) == ([{"case": "a"}], [{"case": "a"}, {"case": "b"}])
     assert (tmp_path / "runs.txt").read_text(encoding="utf-8").split() == ["a", "b"]
+
+
+def test_survival_of_plans_on_a_users_model_is_compared_with_retraining(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survival, "_TRAIN_ROWS", 800)
+    lines = survival.figures_of_users_model(load("adult"), "logistic regression", rows=20, bootstraps=2)
+    assert [line["plans"] for line in lines] == ["default", "survival >= 0.9"]
+    for line in lines:
+        assert line["n"] > 10
+        assert 0 <= line["actual"] <= 1
+        assert line["calibration_error"] >= abs(line["foretold"] - line["actual"]) - 1e-9
+    assert lines[1]["foretold"] >= 0.9

@@ -25,6 +25,8 @@ PARTS = ("models", "infeasible", "survival", "deadlines")
 
 _DATASETS = ("adult", "fico", "gmc", "law")
 _SURVIVAL_SETS = ("law", "lcd", "gmc")
+_USERS_SURVIVAL_SETS = ("law", "gmc")
+_USERS_SURVIVAL_MODELS = ("logistic regression", "random forest", "LightGBM", "MLP")
 _PLANTED = 334
 """People without a plan of each of the three kinds."""
 _RULES = (
@@ -100,11 +102,19 @@ def _infeasible_case(kind: str) -> Lines:
 
 
 def _survival(rows: int) -> list[Task]:
-    return [(f"survival-{name}-{rows}", partial(_survival_case, name, rows)) for name in _SURVIVAL_SETS]
+    own: list[Task] = [(f"survival-{name}-{rows}", partial(_survival_case, name, "", rows)) for name in _SURVIVAL_SETS]
+    given: list[Task] = [
+        (f"survival-{name}-{model.replace(' ', '_')}-{rows}", partial(_survival_case, name, model, rows))
+        for name in _USERS_SURVIVAL_SETS
+        for model in _USERS_SURVIVAL_MODELS
+    ]
+    return own + given
 
 
-def _survival_case(dataset: str, rows: int) -> Lines:
-    return survival.figures(load(dataset), rows=rows)
+def _survival_case(dataset: str, model: str, rows: int) -> Lines:
+    if not model:
+        return survival.figures(load(dataset), rows=rows)
+    return survival.figures_of_users_model(load(dataset), model, rows=rows)
 
 
 def _deadlines(rows: int) -> list[Task]:
