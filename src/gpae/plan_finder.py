@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpae.arrays import Rows
-from gpae.clock import Deadline
+from gpae.clock import NEVER, Deadline
 from gpae.progress import report
 from gpae.proofs.certificate import Certificate
 from gpae.results import Counterfactuals, Status
@@ -34,6 +34,10 @@ _TOGETHER = 1024
 """People who are searched for together at most,"""
 _AT_FIRST = 16
 """and how many at first where there is a deadline: how long they take says how many come next."""
+_SLOWLY = 0.02
+"""Seconds that each of those may take where the model is slow: there are fewer where time is short."""
+_LOOKED_AT_FIRST = 256
+"""The same for a first look, which asks about one row of each."""
 _NEIGHBOURS, _MORE_NEIGHBOURS, _ALL_NEIGHBOURS = 64, 256, 2048
 """Favourable people nearby for one plan, for several, and for who gets none from those."""
 _PROOF_SECONDS = 5.0
@@ -50,7 +54,7 @@ class Asked:
     survival: float | None = None
     """The share of retrained models that must favour every plan too."""
     taste: Taste = field(default_factory=Taste)
-    deadline: Deadline = field(default_factory=lambda: Deadline(None))
+    deadline: Deadline = NEVER
 
     @property
     def is_plain(self) -> bool:
@@ -141,38 +145,38 @@ class PlanFinder:
 
         ``known``: what is known already, from a first look on; only who has nothing is searched for.
         """
-        plans = self.first_look(freedom) if known is None else known
+        plans = self.first_look(freedom, asked.deadline) if known is None else known
         todo = np.flatnonzero(plans.status == Status.NOT_FOUND)
-        size, done = _TOGETHER if asked.deadline.at is None else _AT_FIRST, 0
-        while done < len(todo):
-            left = asked.deadline.left()
-            if left <= 0:
-                plans.status[todo[done:]] = Status.TIMEOUT
+        first = int(min(_AT_FIRST, asked.deadline.left() / _SLOWLY))
+        for part in asked.deadline.portions(len(todo), first, _TOGETHER):
+            self._some(freedom, todo[part], asked, plans)
+            report("searching", part.stop / len(todo))
+        without = todo[plans.status[todo] == Status.NOT_FOUND]
+        for done, row in enumerate(without.tolist()):
+            if asked.deadline.left() <= 0:
                 break
-            who = todo[done : done + size]
-            self._some(freedom, who, asked, plans)
-            done += len(who)
-            took = left - asked.deadline.left()
-            if np.isfinite(took):  # never more at once than a quarter of the time that is left
-                size = int(np.clip(asked.deadline.left() / 4 / max(took / len(who), 1e-6), 1, _TOGETHER))
-            report("searching", done / len(todo))
+            report("proving", done / len(without))
+            self._proved(freedom.rows(np.array([row])), row, asked, plans)
+        if asked.deadline.left() <= 0:
+            plans.status[plans.status == Status.NOT_FOUND] = Status.TIMEOUT
         return plans
 
-    def first_look(self, freedom: Freedom) -> Plans:
-        """Who is favoured already, and who can become nothing else."""
-        everybody = np.arange(len(freedom))
-        plans = Plans([], np.full(len(freedom), str(Status.NOT_FOUND), dtype="<U18"))
-        said = self.logits(freedom, everybody, freedom.x)
+    def first_look(self, freedom: Freedom, deadline: Deadline = NEVER) -> Plans:
+        """Who is favoured already, and who can become nothing else, as far as time allows."""
+        n = len(freedom)
+        plans, said = Plans([], np.full(n, str(Status.NOT_FOUND), dtype="<U18")), np.full(n, np.nan)
+        for part in deadline.portions(n, _LOOKED_AT_FIRST, n):
+            people = np.arange(n)[part]
+            said[part] = self.logits(freedom, people, freedom.x[part])
         stuck = (freedom.lower == freedom.upper).all(axis=1)
-        for row in np.flatnonzero(freedom.hopeless | stuck):
-            if said[row] > 0:
-                continue
+        for row in np.flatnonzero((freedom.hopeless | stuck) & (said <= 0)):
             ground = "no value left" if freedom.hopeless[row] else "nothing may change"
             best = -np.inf if freedom.hopeless[row] else float(said[row])
             plans.certificates[int(row)] = Certificate(ground, best)  # type: ignore[arg-type]
             plans.reasons[int(row)] = freedom.reasons[row] or "nothing of this row may change"
         plans.status[list(plans.certificates)] = Status.INFEASIBLE
         plans.status[said > 0] = Status.ALREADY_FAVOURABLE
+        plans.status[np.isnan(said)] = Status.TIMEOUT
         return plans
 
     def glance(self, freedom: Freedom, asked: Asked) -> Found:
@@ -180,7 +184,7 @@ class PlanFinder:
         return self._searched(freedom, replace(asked, k=1), Count(), _NEIGHBOURS, _nothing(freedom), hard=True)
 
     def _some(self, freedom: Freedom, who: NDArray[np.intp], asked: Asked, plans: Plans) -> None:
-        """Search for some of the people, harder for those who get nothing, and try to prove what is left."""
+        """Search for some of the people, and harder for those who get nothing."""
         part = freedom.rows(who)
         neighbours = _NEIGHBOURS if asked.k == 1 else _MORE_NEIGHBOURS
         found = self._searched(part, asked, plans.count, neighbours, self._proposals(part, asked, plans.count))
@@ -192,10 +196,6 @@ class PlanFinder:
         found = Found(found.row[sure], found.u[sure], found.cost[sure])
         plans.found.append(Found(who[found.row], found.u, found.cost))
         plans.status[who[found.row]] = Status.FOUND
-        without = np.setdiff1d(who, who[found.row])
-        for done, row in enumerate(without):
-            report("proving", done / len(without))
-            self._proved(freedom.rows(np.array([row])), int(row), asked, plans)
         if asked.deadline.left() <= 0 and asked.k > 1:
             n_plans = np.bincount(found.row, minlength=len(who))
             plans.status[who[(n_plans > 0) & (n_plans < asked.k)]] = Status.TIMEOUT
@@ -239,14 +239,13 @@ class PlanFinder:
             if certificate is not None:
                 plans.certificates[row], plans.status[row] = certificate, str(Status.INFEASIBLE)
                 return
-            if u is not None and person.permits(u)[0]:
-                judge = Judge(self.wanted, np.ones(1), np.full(1, asked.margin), plans.count)
-                if judge.accepts(person, np.zeros(1, dtype=np.intp), u)[0]:
-                    plans.found.append(Found(np.array([row]), u, np.zeros(1)))
+            if u is not None:
+                proposed = np.zeros(1, dtype=np.intp), u
+                found = self._searched(person, replace(asked, k=1), plans.count, _NEIGHBOURS, proposed)
+                if len(found.row) and person.permits(found.u)[0]:
+                    plans.found.append(Found(np.array([row]), found.u[:1], found.cost[:1]))
                     plans.status[row] = Status.FOUND
                     return
-        if asked.deadline.left() <= 0:
-            plans.status[row] = Status.TIMEOUT
 
 
 def _nothing(people: Freedom) -> Proposals:

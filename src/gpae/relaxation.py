@@ -20,6 +20,8 @@ __all__ = ["Question", "explained_refusals"]
 
 _TOLD = 3
 """Ways out that a person is told of, the cheapest first."""
+_AT_FIRST = 8
+"""People who are looked at together at first where there is a deadline."""
 _FORBIDS = {Change.fixed: "{} must not change", Change.up: "{} may only go up", Change.down: "{} may only go down"}
 
 
@@ -109,9 +111,11 @@ class _Ways:
 
     def look(self, words: str, relaxed: Question, who: NDArray[np.intp]) -> None:
         """Look for plans of some of them under a relaxed question."""
-        if self.asked.deadline.left() <= 0:
-            return
         freedom = relaxed.freedom(self.rows[who], self.values[who])
+        for part in self.asked.deadline.portions(len(who), _AT_FIRST, len(who)):
+            self._look(words, freedom.rows(np.arange(len(who))[part]), who[part])
+
+    def _look(self, words: str, freedom: Freedom, who: NDArray[np.intp]) -> None:
         found = self.finder.glance(freedom, self.asked)
         _, first = np.unique(found.row, return_index=True)
         plans = freedom.values(found.u[first], found.row[first])

@@ -313,7 +313,7 @@ class TabularExplainer:
         # to write the answer takes about as long as it took to read the question
         asked = replace(asked, deadline=until.earlier(until.since()))
         finder = learnt.finder(asked.survival, quick=deadline is not None)
-        known = finder.first_look(freedom)
+        known = finder.first_look(freedom, asked.deadline)
         if by_the_method:
             known = known.with_found(self.method_.explain(rows, 1, fixed=fixed, seed=asked.seed))
         outcome = finder.find(freedom, asked, known).outcome(freedom)

@@ -2,19 +2,23 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
+from gpae.clock import Deadline
 from gpae.proofs.certificate import Certificate
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 from gpae.table.layout import Block
 from gpae.table.value_block import ValueBlock
 
-__all__ = ["all_rows", "by_every_row"]
+__all__ = ["by_every_row"]
 
 _CHUNK = 5_000
+"""Rows that are asked about together, and"""
+_AT_FIRST = 200
+"""how many at first, where time is short."""
 
 
 def by_every_row(
@@ -29,16 +33,15 @@ def by_every_row(
     Neither: something continuous may change, there are more than ``most`` rows, or time is over. ``logits`` is given as
     many copies of the person as rows.
     """
-    until = time.monotonic() + seconds
+    clock = Deadline(None if math.isinf(seconds) else time.monotonic() + seconds)
     settings = _settings(freedom, most)
     if settings is None:
         return None, None
-    best, looked_at = -np.inf, 0
-    for U in all_rows(freedom, settings):
-        if time.monotonic() > until:
-            return None, None
-        many = freedom.rows(np.zeros(len(U), dtype=np.intp))
-        U = U[many.permits(U)]
+    best, looked_at, done = -np.inf, 0, 0
+    total = math.prod(len(values) for values in settings)
+    for part in clock.portions(total, _AT_FIRST, _CHUNK):
+        U, done = _rows(settings, part), part.stop
+        U = U[freedom.rows(np.zeros(len(U), dtype=np.intp)).permits(U)]
         if not len(U):
             continue
         said = logits(freedom.rows(np.zeros(len(U), dtype=np.intp)), U)
@@ -46,7 +49,7 @@ def by_every_row(
         best = max(best, float(said.max()))
         if best > needed:
             return None, U[[said.argmax()]]
-    return Certificate("every row", best, needed, looked_at), None
+    return (Certificate("every row", best, needed, looked_at) if done == total else None), None
 
 
 def _settings(freedom: Freedom, most: int) -> list[Array] | None:
@@ -87,10 +90,7 @@ def _values(block: Block, x: Array, lower: Array, upper: Array, most: int) -> Ar
     return np.unique(every[good], axis=0)
 
 
-def all_rows(freedom: Freedom, settings: list[Array]) -> Iterator[Array]:
-    """Every combination of the features' settings, chunk by chunk."""
-    sizes = [len(values) for values in settings]
-    total = int(np.prod(sizes)) if all(sizes) else 0
-    for start in range(0, total, _CHUNK):
-        index = np.unravel_index(np.arange(start, min(start + _CHUNK, total)), sizes)
-        yield np.concatenate([values[at] for values, at in zip(settings, index, strict=True)], axis=1)
+def _rows(settings: list[Array], part: slice) -> Array:
+    """Some of the combinations of the features' settings."""
+    index = np.unravel_index(np.arange(part.start, part.stop), [len(values) for values in settings])
+    return np.concatenate([values[at] for values, at in zip(settings, index, strict=True)], axis=1)

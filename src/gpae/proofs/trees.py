@@ -1,5 +1,6 @@
 """Proof for trees: the largest sum of leaves that any allowed row can reach, by bounds and then by a program."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,6 +18,10 @@ __all__ = ["ForestOfFeatures", "by_trees"]
 
 _STRAIGHT = 1e-6
 """Relative to its range: how straight the way from a number to a column of the model must be."""
+_PER_NODE = 3e-5
+"""Seconds for each node of a forest without which its program is not begun."""
+_TO_BEGIN = 4.0
+"""Times the seconds that it takes to write a program down, HiGHS takes before it looks at the clock."""
 _BLUR = 1e-6
 """Of a number's range: so near a threshold, rounding in the model may send a value either way."""
 
@@ -98,6 +103,9 @@ def by_trees(
     freedom: Freedom, trees: ForestOfFeatures, seconds: float, margin: float = 0.0
 ) -> tuple[Certificate | None, Array | None]:
     """Return a proof that the one person has no plan, or the best allowed row that was found, or neither."""
+    begun, nodes = time.monotonic(), sum(len(tree.column) for tree in trees.forest.trees)
+    if seconds < nodes * _PER_NODE:  # a program that is begun takes as long as that, whatever its limit
+        return None, None
     rows = AllowedRows.of(freedom)
     needed, slack = trees.forest.needed_for(margin), trees.forest.error
     if rows.nothing_left():
@@ -106,7 +114,10 @@ def by_trees(
     goal = program.goal()
     if program.easy_bound + slack <= needed:
         return Certificate("tree program", program.easy_bound + slack, needed, details={"bound": "tree by tree"}), None
-    outcome = rows.program.largest(goal, seconds)
+    took = time.monotonic() - begun
+    if seconds <= _TO_BEGIN * took:
+        return None, None
+    outcome = rows.program.largest(goal, seconds - _TO_BEGIN * took)
     if outcome.bound + slack <= needed:
         return Certificate("tree program", outcome.bound + slack, needed), None
     return None, None if outcome.variables is None else rows.plan(outcome)

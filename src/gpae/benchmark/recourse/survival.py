@@ -1,6 +1,7 @@
 """Whether plans survive retraining as often as was foretold."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from gpae.benchmark.recourse.users_models import fitted
 from gpae.dataset import Dataset
-from gpae.progress import report
+from gpae.progress import instead, report
 from gpae.tabular import TabularExplainer
 
 __all__ = ["calibration_error", "figures", "figures_of_users_model"]
@@ -80,9 +81,11 @@ def _compared(
     plans = {name: table[table.found] for name, table in plans.items()}
     kept: dict[str, list[NDArray[np.bool_]]] = {name: [] for name in plans}
     for draw in range(bootstraps):
-        report("retraining", draw / bootstraps)
+        tell = partial(report, "retraining", draw / bootstraps)
+        tell()
         again = train.sample(len(train), replace=True, random_state=1000 * (seed + 1) + draw).reset_index(drop=True)
-        says = retrained(again, draw)
+        with instead(tell):
+            says = retrained(again, draw)
         for name, table in plans.items():
             kept[name].append(says(table))
     return [_line(dataset, model, name, plans[name], np.mean(kept[name], axis=0)) for name in plans]
