@@ -184,3 +184,19 @@ def test_reasons_are_written_of_the_refused(run: Run, model: Path, queries: Path
     assert list(reasons[0]) == ["row", "feature", "value", "usual", "weight"]
     assert {line["row"] for line in reasons} == {0, 1, 2, 3}
     assert all(line["weight"] > 0 for line in reasons)
+
+
+def test_proofs_are_written_for_who_has_no_plan(run: Run, model: Path, queries: Path, tmp_path: Path) -> None:
+    fixed = json.dumps({"kind": "fixed", "features": ["debt", "home"]})
+    never = "income >= 2000"
+    file = tmp_path / "proofs.json"
+    ended = run("explain", model, queries, "--rule", fixed, "--rule", never, "--json", "--proofs", file)
+    assert ended.code == 0, ended.stderr
+    said = json.loads(ended.stdout)
+    refused = {str(line["row"]) for line in said["answers"] if line["status"] == "infeasible"}
+    assert refused
+    written = json.loads(file.read_text())
+    assert written == said["proofs"]
+    assert set(written) == refused
+    assert {(proof["ground"], proof["best"]) for proof in written.values()} == {("no value left", None)}
+    assert run("explain", model, queries, "--proofs", tmp_path / "proofs.csv").code == 2

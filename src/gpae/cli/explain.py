@@ -1,5 +1,6 @@
 """``gpae explain``: what would have to change, for each person of a table."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ from gpae.cli.answers import block, counts, people
 from gpae.cli.options import Immutable, Json, Model, Queries, Seed
 from gpae.cli.rules import read_rules
 from gpae.cli.terminal import note, print_json, progress, results
-from gpae.files import check_place
+from gpae.files import check_place, written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,6 +62,10 @@ def explain(
         Path | None,
         typer.Option("--reasons", metavar="FILE", help="Write why the model refuses each person, too."),
     ] = None,
+    proofs: Annotated[
+        Path | None,
+        typer.Option("--proofs", metavar="FILE", help="Write the proofs of who has no plan (.json), too."),
+    ] = None,
     seed: Seed = 0,
     show: Annotated[int, typer.Option(metavar="N", min=0, help="How many people to print at most (without -o).")] = 20,
     as_json: Json = False,
@@ -75,6 +80,8 @@ def explain(
     for place in (output, words, reasons):
         if place is not None:
             check_place(place, (".parquet", ".csv", ".json"))
+    if proofs is not None:
+        check_place(proofs, (".json",))
     explainer = TabularExplainer.load(model)
     table = read_table(queries)
     with progress():
@@ -95,6 +102,9 @@ def explain(
             write_table(answer.arrow_sentences, words)
         if reasons is not None:
             write_table(answer.arrow_reasons, reasons)
+        if proofs is not None:
+            with written_whole(proofs) as temporary:
+                temporary.write_text(json.dumps(answer.certificates, indent=1) + "\n", encoding="utf-8")
     if as_json:
         print_json(_as_json(answer, output))
     elif output is None:
@@ -105,9 +115,8 @@ def explain(
 
 
 def _as_json(answer: "Answer", output: Path | None) -> dict[str, Any]:
-    if output is not None:
-        return {"summary": answer.summary(), "output": str(output)}
-    return {"summary": answer.summary(), "answers": answer.arrow.to_pylist()}
+    said: dict[str, Any] = {"summary": answer.summary(), "proofs": answer.certificates}
+    return said | ({"output": str(output)} if output is not None else {"answers": answer.arrow.to_pylist()})
 
 
 def _print(answer: "Answer", queries: "pa.Table", features: tuple[str, ...], show: int) -> None:

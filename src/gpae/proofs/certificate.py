@@ -1,5 +1,6 @@
 """A proof that no allowed row is favourable, with the figures that it rests on."""
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -21,7 +22,8 @@ class Certificate:
         the rules together; every row that the person may become was asked about; the largest score of a linear model
         or of trees over all of them; bounds on boxes that cover them.
     best
-        What no allowed row's score exceeds: it is not above ``needed``. A logit, or what the model's trees add up to.
+        What no allowed row's score exceeds: it is not above ``needed``. A logit, or what the model's trees add up to;
+        minus infinity where there is no such row.
     needed
         The score beyond which a row is favourable.
     looked_at
@@ -37,5 +39,5 @@ class Certificate:
     details: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate as plain JSON values."""
-        return asdict(self)
+        """The certificate as plain JSON values; without any row there is no ``best``."""
+        return asdict(self) | {"best": self.best if math.isfinite(self.best) else None}

@@ -82,7 +82,7 @@ def _holds(proof: dict[str, Any], truth: float) -> bool:
     """Whether a proof's bound lies between the best that there is and what is needed, in the units of the model."""
     needed = proof["needed"]
     best = truth if needed == 0.5 else float(np.log(truth) - np.log1p(-truth))
-    return bool(best - _SAME <= proof["best"] <= needed)
+    return bool(proof["best"] is not None and best - _SAME <= proof["best"] <= needed)
 
 
 def _table(rng: np.random.Generator, n: int) -> pd.DataFrame:
