@@ -335,3 +335,21 @@ def test_how_well_the_surrogate_knows_the_model_is_known(given: TabularExplainer
     assert given.fidelity_ is not None
     assert 0.8 < given.fidelity_.agreement <= 1
     assert own.fidelity_ is None
+
+
+def test_bounds_of_each_person_stay_theirs_beside_a_row_that_cannot_be_read(
+    explainer: TabularExplainer, people: pd.DataFrame
+) -> None:
+    asked = people.head(4).copy()
+    most = (asked.income + np.array([5, 10, 15, 20])).tolist()
+    rule = {"kind": "range", "feature": "income", "maximum": most}
+    whole = explainer.explain(asked, constraints=[rule]).table.set_index("row")
+    asked.loc[1, "job"] = "astronaut"
+    table = explainer.explain(asked, constraints=[rule]).table.set_index("row")
+    assert table.status[1] == "bad_input"
+    assert table.drop(1).found.any()
+    pd.testing.assert_frame_equal(
+        table.drop(1)[["status", "income", "debt"]], whole.drop(1)[["status", "income", "debt"]]
+    )
+    with pytest.raises(InputError, match="3 bounds for 4 rows"):
+        explainer.explain(asked, constraints=[rule | {"maximum": most[:3]}])

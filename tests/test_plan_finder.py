@@ -251,3 +251,32 @@ def test_who_is_held_back_goes_part_of_the_way_and_no_further() -> None:
     job = LAYOUT.features[3].columns
     np.testing.assert_array_equal(after.lower[:, job], freedom.x[:, job])  # a level cannot go part of a way
     np.testing.assert_array_equal(after.upper[:, job], freedom.x[:, job])
+
+
+@pytest.mark.parametrize("taste", TASTES)
+def test_every_change_of_a_plan_is_needed(taste: str) -> None:
+    """Taken back alone, each would cost the yes."""
+    plans, freedom = find(k=3, taste=TASTES[taste])
+    row, values = plans_of(plans, freedom)
+    several = 0
+    for i in range(values.shape[1]):
+        changed = (values != PEOPLE[row]).sum(axis=1)
+        mine = (values[:, i] != PEOPLE[row, i]) & (changed > 1)
+        without = values[mine].copy()
+        without[:, i] = PEOPLE[row[mine], i]
+        assert (score(without) <= 0).all()
+        several += mine.sum()
+    assert several > 100
+
+
+def test_who_has_to_go_to_the_one_value_that_is_left_is_not_stuck() -> None:
+    """Bounds without any room, but elsewhere than the person."""
+    people = np.array([[30.0, 10, 5, 0], [30.0, 10, 5, 0]])
+    kept = {"kind": "fixed", "features": ["income", "years", "job"]}
+    assert score(np.array([[75.0, 0, 5, 0]]))[0] > 0
+    others = [{"kind": "fixed", "features": ["debt", "years", "job"]}]
+    for rules, expected in (
+        ([*others, {"kind": "range", "feature": "income", "minimum": 75, "maximum": 75}], Status.FOUND),
+        ([kept, {"kind": "range", "feature": "debt", "minimum": 0, "maximum": 0}], Status.INFEASIBLE),
+    ):
+        assert set(find(people, rules)[0].status) == {expected}

@@ -113,7 +113,11 @@ class Judge:
     def _range(self, rule: Json) -> Mask:
         name = rule["feature"]
         low, high = (self._bound(self.features[name], rule.get(end)) for end in ("minimum", "maximum"))
-        return self._is_amount(name) & ((self.after[name] < low) | (self.after[name] > high))
+        largest = np.abs(self.after[name])
+        if is_number(self.features[name]):
+            largest = np.fmax(largest, max(abs(self.features[name][end]) for end in ("minimum", "maximum")))
+        slack = 1e-13 * largest  # the last bits that a number has
+        return self._is_amount(name) & ((self.after[name] < low - slack) | (self.after[name] > high + slack))
 
     def _bound(self, feature: Json, bound: Any) -> Array:
         """One value for each plan; NaN says nothing."""

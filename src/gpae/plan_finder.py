@@ -38,8 +38,8 @@ _SLOWLY = 0.02
 """Seconds that each of those may take where the model is slow: there are fewer where time is short."""
 _LOOKED_AT_FIRST = 256
 """The same for a first look, which asks about one row of each."""
-_NEIGHBOURS, _MORE_NEIGHBOURS, _ALL_NEIGHBOURS = 64, 256, 2048
-"""Favourable people nearby for one plan, for several, and for who gets none from those."""
+_NEIGHBOURS, _MORE_NEIGHBOURS, _MANY_NEIGHBOURS, _ALL_NEIGHBOURS = 64, 256, 1024, 2048
+"""Favourable people nearby for one plan, for several, for who gets too few from those, and for who gets none."""
 _PROOF_SECONDS = 5.0
 
 
@@ -168,7 +168,8 @@ class PlanFinder:
         for part in deadline.portions(n, _LOOKED_AT_FIRST, n):
             people = np.arange(n)[part]
             said[part] = self.logits(freedom, people, freedom.x[part])
-        stuck = (freedom.lower == freedom.upper).all(axis=1)
+        # bounds without room may lie elsewhere than the person, who then has to go there
+        stuck = ((freedom.lower == freedom.upper) & (freedom.x == freedom.lower)).all(axis=1)
         for row in np.flatnonzero((freedom.hopeless | stuck) & (said <= 0)):
             ground = "no value left" if freedom.hopeless[row] else "nothing may change"
             best = -np.inf if freedom.hopeless[row] else float(said[row])
@@ -192,6 +193,10 @@ class PlanFinder:
         if len(missing) and asked.deadline.left() > 0:
             again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part), hard=True)
             found = Found.joined([found, Found(missing[again.row], again.u, again.cost)])
+        few = np.flatnonzero(np.bincount(found.row, minlength=len(who)) % asked.k)
+        if len(few) and asked.deadline.left() > 0:
+            again = self._searched(part.rows(few), asked, plans.count, _MANY_NEIGHBOURS, _nothing(part))
+            found = _with_more(found, Found(few[again.row], again.u, again.cost))
         sure = part.rows(found.row).permits(found.u)
         found = Found(found.row[sure], found.u[sure], found.cost[sure])
         plans.found.append(Found(who[found.row], found.u, found.cost))
@@ -246,6 +251,16 @@ class PlanFinder:
                     plans.found.append(Found(np.array([row]), found.u[:1], found.cost[:1]))
                     plans.status[row] = Status.FOUND
                     return
+
+
+def _with_more(found: Found, again: Found) -> Found:
+    """The plans of a second search for those for whom it found more, and of the first for all others."""
+    n = max([-1, *found.row, *again.row]) + 1
+    more = np.bincount(again.row, minlength=n) > np.bincount(found.row, minlength=n)
+    first, second = ~more[found.row], more[again.row]
+    return Found.joined(
+        [Found(one.row[kept], one.u[kept], one.cost[kept]) for one, kept in ((found, first), (again, second))]
+    )
 
 
 def _nothing(people: Freedom) -> Proposals:

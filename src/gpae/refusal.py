@@ -46,6 +46,8 @@ def reasons_for(logits: Logits, freedom: Freedom, people: NDArray[np.intp], favo
     weight = np.stack([_weight(logits, freedom, people, others, i, said) for i in every], axis=1)
     values = freedom.layout.to_user(favourable)
     usual = [_usual(values[:, i], is_number(feature)) for i, feature in enumerate(freedom.schema.features)]
+    # who has what is usual is not refused for it, even if some of the favoured have more
+    weight[freedom.own[people] == np.array(usual)] = 0.0
     order = np.argsort(-weight, axis=1, kind="stable")[:, :_MOST]
     return [
         Reason(int(person), int(i), float(freedom.own[person, i]), usual[i], float(weight[at, i]))

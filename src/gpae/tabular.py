@@ -307,7 +307,9 @@ class TabularExplainer:
         encoded = learnt.codec.encode(table)
         good = np.flatnonzero(~encoded.bad)
         rows, values = encoded.rows[good], encoded.values[good]
-        question = Question(learnt.codec.layout, self.schema_, rules, fixed)
+        for rule in (*self.schema_.constraints, *rules):
+            rule.check_people(len(encoded.bad))
+        question = Question(learnt.codec.layout, self.schema_, rules, fixed).of_rows(good)
         freedom = question.freedom(rows, values)
         by_the_method = prefer is None and learnt.given is None and not freedom.constraints and asked.is_plain
         # to write the answer takes about as long as it took to read the question

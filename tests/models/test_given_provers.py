@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
 from gpae.models.given_model import GivenModel
@@ -92,6 +92,9 @@ WITHOUT: dict[str, Callable[[], Any]] = {
     "probabilities of an svm": lambda: pipeline(SVC(kernel="linear", probability=True, random_state=0)),
     "a curved svm": lambda: pipeline(SVC()),
     "a network": lambda: pipeline(MLPClassifier((4,), max_iter=50, random_state=0)),
+    "columns cut off": lambda: make_pipeline(
+        make_column_transformer((MinMaxScaler(clip=True), ["income", "debt"])), LogisticRegression()
+    ).fit(TABLE[NAMES], TABLE.loan),
     "products of columns": lambda: pipeline(LogisticRegression(), PolynomialFeatures(2)),
     "a function": lambda: lambda table: 1.0 / (1.0 + np.exp(6.0 - table.income.to_numpy(float))),
 }

@@ -17,6 +17,10 @@ from gpae.proofs.enumeration import by_every_row
 from gpae.proofs.forest import Forest
 from gpae.proofs.rules import by_rules
 from gpae.proofs.trees import ForestOfFeatures, by_trees
+from gpae.table.constraints import read_constraints
+from gpae.table.freedom import Freedom
+from gpae.table.layout import Layout
+from gpae.table.schema import Integer, Schema
 
 CASES = st.tuples(
     st.lists(st.sampled_from(RULES), unique_by=str, max_size=4),
@@ -162,3 +166,23 @@ def test_rules_that_contradict_each_other_are_found_out() -> None:
     certificate, _ = by_rules(free, 10.0)
     assert certificate is not None
     assert certificate.ground == "no row"
+
+
+def test_a_rule_about_a_number_that_is_missing_forbids_nothing_however_large_the_others_are() -> None:
+    """Years lie far from 0 and close to each other."""
+    schema = Schema(
+        features=(
+            Integer(name="start", minimum=1980, maximum=2020),
+            Integer(name="end", minimum=1980, maximum=2030, missing=True),
+            Integer(name="children", minimum=0, maximum=5),
+        ),
+        label="y",
+        favourable="yes",
+    )
+    own = np.array([[2010.0, np.nan, 2.0]])
+    layout = Layout.fit(schema, [np.arange(1980.0, 2021), np.array([1980.0, 2030, np.nan]), np.arange(6.0)])
+    for rule in ("start <= end", "end - start <= 5", "start + end >= 9000", "end = 2 * start"):
+        rules = read_constraints([rule, {"kind": "fixed", "features": ["start", "end"]}])
+        person = Freedom.of(layout, schema, rules, layout.encode(own), own=own)
+        assert person.permits(person.x)[0]
+        assert by_rules(person, 10.0) == (None, None)

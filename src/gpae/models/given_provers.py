@@ -102,6 +102,8 @@ def _column_by_column(step: Any) -> bool:
         return all(_column_by_column(inner) for _, inner in step.steps)
     if hasattr(step, "transformers_"):
         return all(_column_by_column(inner) for _, inner, _ in step.transformers_)
+    if getattr(step, "clip", False):  # beyond the training range it is no straight line
+        return False
     if type(step).__name__ == "FunctionTransformer":
         return step.func is None
     return type(step).__name__ in _COLUMN_BY_COLUMN

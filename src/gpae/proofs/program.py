@@ -179,7 +179,7 @@ class AllowedRows:
         """Add the amounts from low to high, if there are any."""
         program, grid = self.program, block.grid
         if grid.step is None:
-            if low >= high:
+            if low > high:
                 return
             taken, amount = program.binary(), program.variable(min(low, 0.0), max(high, 0.0))
             program.between(-np.inf, {amount: 1.0, taken: -high}, 0.0)
@@ -233,7 +233,7 @@ class AllowedRows:
             own, codes = self.freedom.own[0, i], self.freedom.schema.features[i].codes
             if np.isnan(own) or own in codes:
                 slack |= self.stays[i]
-        reach = sum(abs(weight) * self._width(self._at(name)) for name, weight in rule.terms.items())
+        reach = sum(abs(weight) * self._size(self._at(name)) for name, weight in rule.terms.items())
         wide = reach + max(abs(bound) for bound in (low, high) if np.isfinite(bound))
         near = SLACK * max(1.0, wide)  # what sums of decimals lose breaks no rule
         for bound, sign in ((high, 1.0), (low, -1.0)):
@@ -288,13 +288,13 @@ class AllowedRows:
                 follows[enough] = 1.0
         return follows
 
-    def _width(self, i: int) -> float:
-        """More than a number can move."""
+    def _size(self, i: int) -> float:
+        """More than a number, or the way to it from any other of its values, can be."""
         block = self.freedom.layout.features[i]
         assert isinstance(block, ValueBlock)
         own = [float(v) for v in self.freedom.own[:, i] if not np.isnan(v)]
         values = [block.grid.minimum, block.grid.maximum, *block.grid.codes, *own]
-        return 2.0 * (max(values) - min(values)) + 1.0
+        return 2.0 * max(abs(value) for value in values) + 1.0
 
     def plan(self, outcome: Outcome) -> Array:
         """The encoded row (1 x D) that the variables of an outcome stand for."""

@@ -22,8 +22,6 @@ _SHARES = (0.1, 0.4, 1.0)
 """Of the way from a person's number to a bound, where it is tried alone."""
 _LEVELS = 8
 """Of a feature, the most common ones, that are tried alone."""
-_MORE_STARTS = 256
-"""The same for further plans, which have to do without something."""
 _TURNS = 8
 """For each further plan: how often something else is left out, or held back."""
 _HELD = (0.75, 0.5, 0.9)
@@ -60,8 +58,8 @@ def search_plans(
     """Up to k plans for each person, no two of a person with the same features changed.
 
     ``proposals`` are plans of another search (whose, and the rows), which are judged and trimmed as well. The first
-    plan is the cheapest found. Each further one does without something that earlier ones lean on, or with less of it.
-    ``hard``: begin from every person nearby, and from single features as well.
+    plan is the cheapest found. Each further one does without something that earlier ones lean on, or with less of it,
+    and may begin from every person nearby. ``hard``: begin from every person nearby, and from single features as well.
     """
     beams = (2, 1) if k == 1 else (2 * k, 2 * k)
     people = _People(freedom, judge, near, taste, proposals, deadline, beams, hard)
@@ -72,7 +70,7 @@ def search_plans(
         if not len(who) or deadline.left() <= 0:
             break
         left, reach = plans.left_to(who, turn)
-        plans = plans.with_more(people.plans(who, left, _MORE_STARTS, reach))
+        plans = plans.with_more(people.plans(who, left, near.rows.shape[1], reach))
     return plans.cheapest(k)
 
 

@@ -3,7 +3,8 @@
 A search that guides (a surrogate's, or favourable people nearby) proposes; the model that decides disposes. It is only
 ever asked about whole batches of rows that a person could become, and every question is counted. From the best
 proposals on, features are given back one by one and several at once, and numbers are moved towards the person, as
-long as the model still says yes and the plan gets cheaper.
+long as the model still says yes and the plan gets cheaper. In the end every change that a plan can do without is taken
+back, also where the plan was more like others with it: nobody is to be told of a change that is not needed.
 """
 
 from collections.abc import Callable
@@ -174,6 +175,26 @@ class _Plans:
         index = np.concatenate(plans)
         return self._improved(index, *self._given_back(index, np.concatenate(sets)))
 
+    def with_needed_changes_only(self) -> "_Plans":
+        """Give features back until each that is left is needed, the one without which a plan is cheapest first."""
+        plans, open_ = self, np.ones(len(self.u), dtype=np.bool_)
+        while open_.any():
+            before = plans._changed()
+            plan, feature = np.nonzero(before & open_[:, None] & (before.sum(axis=1, keepdims=True) > 1))
+            trials, back = plans._given_back(plan, np.arange(before.shape[1]) == feature[:, None])
+            person = plans.person[plan]
+            trials, good = repaired(plans.freedom.rows(person), trials, back)
+            after = plans.freedom.layout.changed(trials, plans.freedom.x[person])
+            good &= ~(after & ~before[plan]).any(axis=1) & (after.sum(axis=1) < before[plan].sum(axis=1))
+            good[good] = plans.judge.accepts(plans.freedom, person[good], trials[good])
+            at = np.flatnonzero(good)
+            far = plans.worth.far(person[at], trials[at]) if plans.worth.remoteness else np.zeros(len(at))
+            cost = plans.worth.way(person[at], trials[at]) + plans.worth.remoteness * far**2
+            open_ = np.zeros_like(open_)
+            open_[plan[at]] = True
+            plans = plans._replaced(plan[at], trials[at], cost, far)
+        return plans
+
     def towards_the_person(self) -> "_Plans":
         """Move all numbers together towards the person."""
         numbers = ~self.freedom.layout.discrete
@@ -234,8 +255,11 @@ class _Plans:
     def _improved(self, plan: NDArray[np.intp], trials: Array, kept: Mask | None) -> "_Plans":
         """Each plan replaced by its cheapest good trial, if it has one."""
         cost, far, good = self._judged(plan, trials, kept)
-        at = np.flatnonzero(good)
-        order = at[np.lexsort((cost[at], plan[at]))]
+        return self._replaced(plan[good], trials[good], cost[good], far[good])
+
+    def _replaced(self, plan: NDArray[np.intp], trials: Array, cost: Array, far: Array) -> "_Plans":
+        """Some plans replaced by the cheapest of their trials."""
+        order = np.lexsort((cost, plan))
         first = order[np.unique(plan[order], return_index=True)[1]]
         u, costs, fars, alive = self.u.copy(), self.cost.copy(), self.far.copy(), self.alive.copy()
         better = plan[first]
@@ -251,7 +275,7 @@ _FINELY: tuple[Callable[[_Plans], _Plans], ...] = (
     *[_Plans.number_by_number] * _COORDINATE_ROUNDS,
     _Plans.exchanged,
     _Plans.number_by_number,
-    _Plans.without_what_is_not_needed,
+    _Plans.with_needed_changes_only,
 )
 
 

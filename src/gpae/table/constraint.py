@@ -113,6 +113,9 @@ class Constraint(Frozen):
         """The part that ties numbers together in weighted sums."""
         return Sums.none(len(schema.features))
 
+    def check_people(self, n: int) -> None:
+        """Refuse what is said of each person for another number of them."""
+
     def of_rows(self, rows: NDArray[np.intp]) -> "Constraint":
         """The constraint for some of the people, who may come more than once."""
         return self

@@ -32,7 +32,8 @@ class Case:
 
 def figures(case: Case) -> dict[str, Any]:
     """Fit the model, explain refused test rows with one plan and with four, and judge the answers from outside."""
-    train, _, test = case.dataset.split(seed=case.seed)
+    train, valid, test = case.dataset.split(seed=case.seed)
+    test = pd.concat([test, valid], ignore_index=True)  # no model has seen either, and one alone has too few refused
     train = train.sample(min(case.train_rows, len(train)), random_state=case.seed).reset_index(drop=True)
     features, label = list(case.dataset.features), case.dataset.label
     X, y = train[features], (train[label] == case.dataset.favourable).astype(int)

@@ -18,6 +18,9 @@ __all__ = ["Range"]
 Bound: TypeAlias = Level | tuple[Level | None, ...] | None
 """One value for everybody, one a person (None: no bound), or nothing."""
 
+_LAST_BITS = 1e-14
+"""Relative to the largest value of a feature: what encoding and decoding lose."""
+
 
 class Range(Constraint):
     """A plan's value lies between ``minimum`` and ``maximum``: one value for everybody, or one for each query row.
@@ -69,14 +72,18 @@ class Range(Constraint):
             raise InputError(f"the constraint {self.words()!r} needs numbers; {bound!r} is text")
         return np.array(float(bound))
 
-    def _bounds(self, feature: "Feature", n: int) -> tuple[Array, Array]:
-        bounds = [self._numbers(feature, bound) for bound in (self.minimum, self.maximum)]
-        for each in bounds:
-            if each.ndim and len(each) != n:
+    def check_people(self, n: int) -> None:
+        """Refuse more or fewer bounds than people."""
+        for bound in (self.minimum, self.maximum):
+            if isinstance(bound, tuple) and len(bound) != n:
                 raise InputError(
-                    f"the constraint on {self.feature!r} has {len(each)} bounds for {n} rows; "
+                    f"the constraint on {self.feature!r} has {len(bound)} bounds for {n} rows; "
                     "give one a row, or one for all"
                 )
+
+    def _bounds(self, feature: "Feature", n: int) -> tuple[Array, Array]:
+        self.check_people(n)
+        bounds = [self._numbers(feature, bound) for bound in (self.minimum, self.maximum)]
         low, high = (np.broadcast_to(each, n) for each in bounds)
         return low, high
 
@@ -92,7 +99,11 @@ class Range(Constraint):
         at = position(schema, self.feature, self)
         feature, value = schema.features[at], plan[:, at]
         low, high = self._bounds(feature, len(plan))
-        return np.asarray(((value < low) | (value > high)) & judged(feature, own[:, at], value))
+        # a number without steps comes back from its encoding up to the last bits of its range
+        wide = max(abs(feature.minimum), abs(feature.maximum)) if is_number(feature) else 0.0
+        near = _LAST_BITS * np.maximum(np.abs(own[:, at]), wide)
+        outside = (value < low - np.nan_to_num(near)) | (value > high + np.nan_to_num(near))
+        return np.asarray(outside & judged(feature, own[:, at], value))
 
     def of_rows(self, rows: NDArray[np.intp]) -> "Range":
         """The constraint for some of the people, who may come more than once."""
