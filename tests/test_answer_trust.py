@@ -353,3 +353,9 @@ def test_bounds_of_each_person_stay_theirs_beside_a_row_that_cannot_be_read(
     )
     with pytest.raises(InputError, match="3 bounds for 4 rows"):
         explainer.explain(asked, constraints=[rule | {"maximum": most[:3]}])
+
+
+def test_a_model_of_the_other_label_is_refused(model: Any) -> None:
+    """Explained, it would tell everybody what to do for a no."""
+    with pytest.raises(InputError, match=r"lower where the label is 'yes' \(AUC 0\.\d\d\): .* of the other label"):
+        TabularExplainer.explaining(lambda table: model.predict_proba(table)[:, 0], TRAIN, **SMALL)

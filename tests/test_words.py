@@ -139,3 +139,9 @@ def test_a_range_is_rounded_inwards_and_no_longer_than_it_must_be() -> None:
     assert change_sentence(ChangeInWords(SHARE, 0.9, 0.33333401, 1 / 3, 0.333334011, 0, 1)) == (
         "Lower share from 0.9 to 0.333334 (0.333334 to 0.33333401)."
     )
+
+
+def test_a_template_without_a_range_to_tell_has_no_empty_brackets() -> None:
+    feature = HOURS.model_copy(update={"sentence": "Work {after} ({range})."})
+    assert change_sentence(ChangeInWords(feature, 38, 45)) == "Work 45 h."
+    assert change_sentence(ChangeInWords(feature, 38, 45, 44, 99, 1, 99)) == "Work 45 h (at least 44 h)."

@@ -127,6 +127,9 @@ class World:
             explainer = TabularExplainer(**label, schema=schema, scaling=scaling, **CHEAP).fit(train)
             return cls(case, train, people, explainer, lambda frame: explainer.predict_proba(frame)[:, 1])
         model, probability = _model(case, train)
+        # a drawn model knows nothing of the labels; one that says the opposite of them would be refused
+        no, yes = case["schema"]["labels"]
+        train = train.assign(**{schema.label: np.where(probability(train) > 0.5, yes, no)})
         explainer = TabularExplainer.explaining(model, train, **label, schema=schema, scaling=scaling, **CHEAP)
         return cls(case, train, people, explainer, probability)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 from gpae.arrays import Labels, Rows
 from gpae.artefact import State, flatten, unflatten
@@ -29,6 +30,7 @@ from gpae.search.refine import Logits
 from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
+from gpae.table.levels import Level
 from gpae.table.table_maker import TableMaker
 from gpae.trust import Trust
 
@@ -38,6 +40,8 @@ _TO_DISTIL = 10_000
 """Training rows that a surrogate is distilled from at most; the model itself is asked about all."""
 _KEPT_FOR_FIDELITY = 10
 """One in so many training rows the surrogate does not see: how well it knows the model is measured there."""
+_THE_OTHER_WAY_ROUND = 0.35
+"""An AUC on the training table below which a model is not taken for a poor one."""
 _TO_PROBE = 500
 """Rows on which a user's model is looked at for a structure that allows proofs."""
 
@@ -86,6 +90,8 @@ class Learnt:
         if (scores > 0.5).all() or (scores <= 0.5).all():
             says = schema.labels[int(scores[0] > 0.5)]
             raise InputError(f"the model says {says!r} of every training row; there is nothing to explain")
+        if labels is not None:
+            _refuse_the_other_way_round(scores, labels, schema.labels[1])
         mixed = np.random.Generator(np.random.Philox(seed)).permutation(len(scores))
         some, others = np.split(mixed, [min(_TO_DISTIL, len(mixed) - len(mixed) // _KEPT_FOR_FIDELITY)])
         surrogate = method.get_params(deep=False)["classifier"].distil(encoded.rows[some], scores[some])
@@ -230,6 +236,15 @@ def _by_every_row(
     if proof is not None and survival is not None:
         proof = replace(proof, details={"survival": survival})
     return proof, row
+
+
+def _refuse_the_other_way_round(scores: Array, labels: Labels, favourable: Level) -> None:
+    """A model whose scores fall where the label is the favourable one speaks of the other label."""
+    if len(np.unique(labels)) == 2 and (auc := float(roc_auc_score(labels, scores))) < _THE_OTHER_WAY_ROUND:
+        raise InputError(
+            f"the model's scores are lower where the label is {favourable!r} (AUC {auc:.2f}): they seem to be of the "
+            "other label; give a function of a table that returns the probability of the favourable one"
+        )
 
 
 def _watched(classifier: Any, X: Rows, y: Labels) -> tuple[Rows, Labels]:

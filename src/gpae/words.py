@@ -108,7 +108,8 @@ def change_sentence(change: ChangeInWords) -> str:
     feature, reach = change.feature, range_words(change)
     before, after = written(feature, change.before), _after(change)
     if feature.sentence is not None:
-        return feature.sentence.format(name=feature.name, before=before, after=after, range=reach)
+        told = feature.sentence.format(name=feature.name, before=before, after=after, range=reach)
+        return told if reach else told.replace(" ()", "")
     behind = f" ({reach})" if reach else ""
     if np.isnan(change.before):
         return f"Give {feature.name}: {after}{behind}."

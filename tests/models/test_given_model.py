@@ -168,3 +168,13 @@ def test_a_model_that_cannot_be_asked_is_refused_with_the_reason(case: str) -> N
     model, message = REFUSED[case]
     with pytest.raises(InputError, match=message):
         given(model)(VALUES)
+
+
+def test_a_torch_module_is_asked_as_it_decides_and_left_as_it_was() -> None:
+    numbers = TRAIN[["income", "debt", "loan"]]
+    codec = Codec.fit(numbers, Schema.infer(numbers, label="loan", favourable="yes"))
+    module = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(2, 1)).train()
+    asked = GivenModel.of(module, TableMaker.like(numbers, codec.schema), LABELS)
+    values = codec.encode(numbers).values
+    np.testing.assert_array_equal(asked(values), asked(values))
+    assert module.training

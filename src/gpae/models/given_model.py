@@ -238,8 +238,13 @@ def _of_torch(module: Any, array: NDArray[Any]) -> Array:
     """A module of a matrix of numbers gives one logit a row, or two of classes."""
     import torch
 
-    with torch.no_grad():
-        out = module(torch.as_tensor(np.asarray(array, dtype=np.float32)))
+    learning = module.training
+    module.eval()  # what drops out at random in training decides nothing
+    try:
+        with torch.no_grad():
+            out = module(torch.as_tensor(np.asarray(array, dtype=np.float32)))
+    finally:
+        module.train(learning)
     out = out.double().cpu().numpy()
     if out.ndim == 2 and out.shape[1] == 2:
         return _squashed(out[:, 1] - out[:, 0])
