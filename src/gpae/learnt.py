@@ -21,8 +21,8 @@ from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.own_model import OwnModel
 from gpae.models.replicas import Replicas
 from gpae.models.surrogate import Fidelity, Guide
-from gpae.plan_finder import PlanFinder, Prove
-from gpae.proofs.certificate import Certificate
+from gpae.plan_finder import PlanFinder
+from gpae.proofs.certificate import Certificate, Prove
 from gpae.proofs.enumeration import by_every_row
 from gpae.proofs.fourier import by_branch_and_bound
 from gpae.proofs.rules import by_rules

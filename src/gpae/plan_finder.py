@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gpae.arrays import Rows
 from gpae.clock import NEVER, Deadline
 from gpae.progress import report
-from gpae.proofs.certificate import Certificate
+from gpae.proofs.certificate import Certificate, Prove
 from gpae.results import Counterfactuals, Status
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.recourse import Found, search_plans
@@ -19,7 +19,7 @@ from gpae.search.worth import Taste
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 
-__all__ = ["Asked", "Outcome", "PlanFinder", "Plans", "Propose", "Prove"]
+__all__ = ["Asked", "Outcome", "PlanFinder", "Plans", "Propose"]
 
 Proposals = tuple[NDArray[np.intp], Array]
 """Plans of a guiding search: whose, and the rows."""
@@ -27,8 +27,6 @@ Propose = Callable[[Freedom, int], Proposals]
 """(people, seed) -> what it proposes."""
 Refit = Callable[[Freedom, Array, Array], Proposals]
 """(people, what was proposed to each, what the model says of that) -> what is proposed by who knows that."""
-Prove = Callable[[Freedom, float, float], tuple[Certificate | None, Array | None]]
-"""(one person, seconds, margin) -> a proof that there is no plan, or an allowed row that may be one, or neither."""
 
 _TOGETHER = 1024
 """People who are searched for together at most,"""
@@ -193,10 +191,11 @@ class PlanFinder:
         if len(missing) and asked.deadline.left() > 0:
             again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part), hard=True)
             found = Found.joined([found, Found(missing[again.row], again.u, again.cost)])
-        few = np.flatnonzero(np.bincount(found.row, minlength=len(who)) % asked.k)
+        n_plans = np.bincount(found.row, minlength=len(who))
+        few = np.flatnonzero((n_plans > 0) & (n_plans < asked.k))
         if len(few) and asked.deadline.left() > 0:
             again = self._searched(part.rows(few), asked, plans.count, _MANY_NEIGHBOURS, _nothing(part))
-            found = _with_more(found, Found(few[again.row], again.u, again.cost))
+            found = _with_more(found, Found(few[again.row], again.u, again.cost), len(who))
         sure = part.rows(found.row).permits(found.u)
         found = Found(found.row[sure], found.u[sure], found.cost[sure])
         plans.found.append(Found(who[found.row], found.u, found.cost))
@@ -253,9 +252,8 @@ class PlanFinder:
                     return
 
 
-def _with_more(found: Found, again: Found) -> Found:
-    """The plans of a second search for those for whom it found more, and of the first for all others."""
-    n = max([-1, *found.row, *again.row]) + 1
+def _with_more(found: Found, again: Found, n: int) -> Found:
+    """Of n people the plans of a second search for those for whom it found more, and of the first for all others."""
     more = np.bincount(again.row, minlength=n) > np.bincount(found.row, minlength=n)
     first, second = ~more[found.row], more[again.row]
     return Found.joined(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpae.models.given_model import GivenModel, logit_of
 from gpae.proofs.affine import Affine, by_linear_program
-from gpae.proofs.certificate import Certificate
+from gpae.proofs.certificate import Certificate, Prove
 from gpae.proofs.forest import Forest
 from gpae.proofs.trees import ForestOfFeatures, by_trees
 from gpae.table.constraint import Array
@@ -21,8 +21,6 @@ from gpae.table.freedom import Freedom
 from gpae.table.schema import Schema
 
 __all__ = ["provers_of"]
-
-Prove = Callable[[Freedom, float, float], tuple[Certificate | None, Array | None]]
 
 _LINEAR = {
     "LogisticRegression", "LogisticRegressionCV", "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier",

@@ -1,10 +1,14 @@
 """A proof that no allowed row is favourable, with the figures that it rests on."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Certificate", "Ground"]
+from gpae.table.constraint import Array
+from gpae.table.freedom import Freedom
+
+__all__ = ["Certificate", "Ground", "Prove"]
 
 Ground: TypeAlias = Literal[
     "nothing may change", "no value left", "no row", "every row", "linear program", "tree program", "bounds"
@@ -41,3 +45,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain JSON values; without any row there is no ``best``."""
         return asdict(self) | {"best": self.best if math.isfinite(self.best) else None}
+
+
+Prove: TypeAlias = Callable[[Freedom, float, float], tuple[Certificate | None, Array | None]]
+"""(one person, seconds, margin) -> a proof that there is no plan, or an allowed row that may be one, or neither."""

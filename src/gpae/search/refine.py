@@ -33,9 +33,9 @@ _ALONE = (0.0, 0.35, 0.7)
 _FURTHER = (1.0, 1.5, 2.5)
 """How much further the other numbers go where a feature is given back for them."""
 _COORDINATE_ROUNDS = 4
-_NUMBERS, _FEW_NUMBERS = 1_500_000, 100_000
-"""In candidates that are judged together, and where there is a deadline to keep. Larger arrays are given back to the
-system each time, which takes longer than what is done with them."""
+_NUMBERS, _FEW_NUMBERS = 1_500_000, 20_000
+"""In candidates that are judged together, and in the first of them where there is a deadline to keep. Larger arrays
+are given back to the system each time, which takes longer than what is done with them."""
 
 
 @dataclass(slots=True)
@@ -131,14 +131,11 @@ class _Plans:
         deadline: Deadline,
     ) -> "_Plans":
         """Those of the candidates that are allowed, or can be made so, and that the model accepts; as time allows."""
-        size = (_NUMBERS if deadline.at is None else _FEW_NUMBERS) // candidates.shape[1] + 1
-        judged = [(person[:0], candidates[:0])]
-        for start in range(0, len(person), size):
-            if deadline.left() <= 0:
-                break
-            part = slice(start, start + size)
-            judged.append(_judged_candidates(freedom, judge, person[part], candidates[part]))
-        person, u = (np.concatenate(each) for each in zip(*judged, strict=True))
+        first, most = (numbers // candidates.shape[1] + 1 for numbers in (_FEW_NUMBERS, _NUMBERS))
+        parts = deadline.portions(len(person), first, most)
+        judged = (_judged_candidates(freedom, judge, person[part], candidates[part]) for part in parts)
+        nothing = person[:0], candidates[:0]
+        person, u = (np.concatenate(each) for each in zip(nothing, *judged, strict=True))
         far = worth.far(person, u) if worth.remoteness else np.zeros(len(u))
         cost = worth.way(person, u) + worth.remoteness * far**2
         return cls(freedom, judge, worth, person, u, cost, far, np.ones(len(u), dtype=np.bool_))

@@ -5,6 +5,7 @@ what makes no sense for a table, to narrow what each feature may become on its o
 ties features together says so in a form that the search can use: as weighted sums (:class:`Sums`), for one.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -89,9 +90,9 @@ class Constraint(Frozen):
         """The constraint as plain JSON values, without what is left at its default."""
         return {"kind": self.kind, **self.model_dump(mode="json", exclude_defaults=True)}
 
+    @abstractmethod
     def about(self) -> tuple[str, ...]:
         """Names of the features that it speaks of."""
-        raise NotImplementedError
 
     def check(self, schema: "Schema") -> None:
         """Refuse names that are no features, and what makes no sense for their kinds."""
@@ -120,13 +121,13 @@ class Constraint(Frozen):
         """The constraint for some of the people, who may come more than once."""
         return self
 
+    @abstractmethod
     def broken(self, own: Array, plan: Array, schema: "Schema") -> Mask:
         """Which plans (B x F, user's values) of these people do not obey it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def words(self) -> str:
         """What it says, as part of a sentence."""
-        raise NotImplementedError
 
 
 def position(schema: "Schema", name: str, constraint: Constraint) -> int:

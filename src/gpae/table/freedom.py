@@ -233,7 +233,8 @@ def _out_of_reach(
     """Add who cannot meet a rule between numbers with any of the values that are left, each taken for itself."""
     features = people.schema.features
     for constraint in constraints:
-        for weights, low, high in zip(*_parts(constraint.sums(people.schema)), strict=True):
+        sums = constraint.sums(people.schema)
+        for weights, low, high in zip(sums.weights, sums.low, sums.high, strict=True):
             least, most, applies = np.zeros(len(lower)), np.zeros(len(lower)), ~hopeless
             for i in np.flatnonzero(weights).tolist():
                 block = layout.features[i]
@@ -246,7 +247,3 @@ def _out_of_reach(
                 hopeless[row] = True
                 end = f"at most {most[row]:g}" if most[row] < low else f"at least {least[row]:g}"
                 reasons[row] = f"no allowed values meet the rule {constraint.words()!r}: its left side is {end}"
-
-
-def _parts(sums: Sums) -> tuple[Array, Array, Array]:
-    return sums.weights, sums.low, sums.high

@@ -102,7 +102,9 @@ def _infeasible_case(kind: str) -> Lines:
 
 
 def _survival(rows: int) -> list[Task]:
-    own: list[Task] = [(f"survival-{name}-{rows}", partial(_survival_case, name, "", rows)) for name in _SURVIVAL_SETS]
+    own: list[Task] = [
+        (f"survival-{name}-{rows}", partial(_survival_case, name, None, rows)) for name in _SURVIVAL_SETS
+    ]
     given: list[Task] = [
         (f"survival-{name}-{model.replace(' ', '_')}-{rows}", partial(_survival_case, name, model, rows))
         for name in _USERS_SURVIVAL_SETS
@@ -111,8 +113,9 @@ def _survival(rows: int) -> list[Task]:
     return own + given
 
 
-def _survival_case(dataset: str, model: str, rows: int) -> Lines:
-    if not model:
+def _survival_case(dataset: str, model: str | None, rows: int) -> Lines:
+    """By gpae's own classifier, or by a user's model."""
+    if model is None:
         return survival.figures(load(dataset), rows=rows)
     return survival.figures_of_users_model(load(dataset), model, rows=rows)
 
