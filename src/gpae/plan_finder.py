@@ -34,7 +34,7 @@ _AT_FIRST = 16
 """and how many at first where there is a deadline: how long they take says how many come next."""
 _SLOWLY = 0.02
 """Seconds that each of those may take where the model is slow: there are fewer where time is short."""
-_LOOKED_AT_FIRST = 256
+_LOOKED_AT_FIRST = 32
 """The same for a first look, which asks about one row of each."""
 _NEIGHBOURS, _MORE_NEIGHBOURS, _MANY_NEIGHBOURS, _ALL_NEIGHBOURS = 64, 256, 1024, 2048
 """Favourable people nearby for one plan, for several, for who gets too few from those, and for who gets none."""
@@ -165,7 +165,7 @@ class PlanFinder:
         plans, said = Plans([], np.full(n, str(Status.NOT_FOUND), dtype="<U18")), np.full(n, np.nan)
         for part in deadline.portions(n, _LOOKED_AT_FIRST, n):
             people = np.arange(n)[part]
-            said[part] = self.logits(freedom, people, freedom.x[part])
+            said[part] = plans.count.ask(self.logits, freedom, people, freedom.x[part])
         # bounds without room may lie elsewhere than the person, who then has to go there
         stuck = ((freedom.lower == freedom.upper) & (freedom.x == freedom.lower)).all(axis=1)
         for row in np.flatnonzero((freedom.hopeless | stuck) & (said <= 0)):
@@ -212,8 +212,7 @@ class PlanFinder:
         if self.refit is None or not len(row):
             return row, u
         u = snapped(part.rows(row), u)
-        said = self.wanted(part, row, u)
-        count.calls, count.rows = count.calls + 1, count.rows + len(row)
+        said = count.ask(self.wanted, part, row, u)
         wrong = np.flatnonzero(said <= asked.margin)
         if not len(wrong) or asked.deadline.left() <= 0:
             return row, u
@@ -230,8 +229,8 @@ class PlanFinder:
         hard: bool = False,
     ) -> Found:
         near = Neighbourhood.of(part.x, self.favourable, self.scale, n_neighbours)
-        judge = Judge(self.wanted, np.ones(len(part)), np.full(len(part), asked.margin), count)
-        return search_plans(part, judge, near, proposals, asked.k, asked.taste, asked.deadline, hard=hard)
+        judge = Judge(self.wanted, np.ones(len(part)), np.full(len(part), asked.margin), count, asked.deadline)
+        return search_plans(part, judge, near, proposals, asked.k, asked.taste, hard=hard)
 
     def _proved(self, person: Freedom, row: int, asked: Asked, plans: Plans) -> None:
         """Look for a proof that a person has no plan; a prover may find a plan instead."""

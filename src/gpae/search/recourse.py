@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.clock import Deadline
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.refine import Judge, refine
 from gpae.search.worth import Taste, Worth
@@ -51,7 +50,6 @@ def search_plans(
     proposals: tuple[NDArray[np.intp], Array],
     k: int,
     taste: Taste,
-    deadline: Deadline,
     *,
     hard: bool = False,
 ) -> Found:
@@ -62,12 +60,12 @@ def search_plans(
     and may begin from every person nearby. ``hard``: begin from every person nearby, and from single features as well.
     """
     beams = (2, 1) if k == 1 else (2 * k, 2 * k)
-    people = _People(freedom, judge, near, taste, proposals, deadline, beams, hard)
+    people = _People(freedom, judge, near, taste, proposals, beams, hard)
     n_starts = near.rows.shape[1] if hard else _STARTS
     plans = _Collected.of(freedom, people.plans(np.arange(len(freedom)), freedom, n_starts))
     for turn in range(_TURNS * (k - 1)):
         who = plans.lacking(k)
-        if not len(who) or deadline.left() <= 0:
+        if not len(who) or judge.deadline.left() <= 0:
             break
         left, reach = plans.left_to(who, turn)
         plans = plans.with_more(people.plans(who, left, near.rows.shape[1], reach))
@@ -83,7 +81,6 @@ class _People:
     near: Neighbourhood
     taste: Taste
     proposals: tuple[NDArray[np.intp], Array]
-    deadline: Deadline
     beams: tuple[int, int]
     hard: bool
 
@@ -103,7 +100,7 @@ class _People:
             starts.append(_one_feature_alone(freedom, near.usual))
         person, candidates = (np.concatenate(parts) for parts in zip(*starts, strict=True))
         worth = Worth(freedom, near, self.taste)
-        refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.deadline, self.beams)
+        refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.beams)
         return Found(who[refined.person], refined.u, refined.cost)
 
 

@@ -7,13 +7,14 @@ long as the model still says yes and the plan gets cheaper. In the end every cha
 back, also where the plan was more like others with it: nobody is to be told of a change that is not needed.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.clock import Deadline
+from gpae.clock import NEVER, Deadline
 from gpae.search.repair import repaired
 from gpae.search.worth import Worth
 from gpae.table.constraint import Array, Mask
@@ -36,14 +37,29 @@ _COORDINATE_ROUNDS = 4
 _NUMBERS, _FEW_NUMBERS = 1_500_000, 20_000
 """In candidates that are judged together, and in the first of them where there is a deadline to keep. Larger arrays
 are given back to the system each time, which takes longer than what is done with them."""
+_FEW_ROWS = 100
+"""That a model of unknown speed is asked about first where there is a deadline."""
 
 
 @dataclass(slots=True)
 class Count:
-    """How often a model was asked, and about how many rows."""
+    """How often a model was asked, about how many rows, and how long it took to answer."""
 
     calls: int = 0
     rows: int = 0
+    seconds: float = 0.0
+
+    def ask(self, logits: Logits, freedom: Freedom, person: NDArray[np.intp], U: Array) -> Array:
+        """Ask once, and count it."""
+        begun = time.monotonic()
+        said = logits(freedom, person, U)
+        self.seconds += time.monotonic() - begun
+        self.calls, self.rows = self.calls + 1, self.rows + len(U)
+        return said
+
+    def rows_within(self, seconds: float) -> int:
+        """About so many rows are answered in that time; of a model that was not asked yet a few."""
+        return max(int(min(seconds * self.rows / max(self.seconds, 1e-9), _NUMBERS)), 1) if self.rows else _FEW_ROWS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,18 +75,23 @@ class Judge:
     margin: Array
     """P."""
     count: Count = field(default_factory=Count)
+    deadline: Deadline = NEVER
 
     def of(self, people: NDArray[np.intp]) -> "Judge":
         """The same model for some of the people; what it is asked is counted together."""
-        return Judge(self.logits, self.sign[people], self.margin[people], self.count)
+        return replace(self, sign=self.sign[people], margin=self.margin[people])
+
+    def at_once(self) -> int:
+        """Rows that may be asked about together, so that the deadline is not missed by waiting for an answer."""
+        return self.count.rows_within(self.deadline.left() / 4)
 
     def accepts(self, freedom: Freedom, person: NDArray[np.intp], U: Array) -> Mask:
-        """Which plans the model decides as wanted."""
-        if not len(U):
-            return np.zeros(0, dtype=np.bool_)
-        self.count.calls += 1
-        self.count.rows += len(U)
-        return np.asarray(self.sign[person] * self.logits(freedom, person, U) > self.margin[person])
+        """Which plans the model decides as wanted; what there is no time to ask about is not accepted."""
+        good = np.zeros(len(U), dtype=np.bool_)
+        for part in self.deadline.portions(len(U), self.at_once(), len(U)):
+            said = self.count.ask(self.logits, freedom, person[part], U[part])
+            good[part] = self.sign[person[part]] * said > self.margin[person[part]]
+        return good
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +109,6 @@ def refine(
     worth: Worth,
     person: NDArray[np.intp],
     candidates: Array,
-    deadline: Deadline,
     beams: tuple[int, int] = (2, 1),
 ) -> Refined:
     """Judge candidates, one line each, of the people at ``person``; keep the cheapest of each person and trim them.
@@ -96,11 +116,11 @@ def refine(
     ``beams``: so many of each person's are trimmed roughly, and so many of these finely. Trimming stops where time is
     over; what is valid by then is returned.
     """
-    plans = _Plans.accepted(freedom, judge, worth, person, candidates, deadline)
+    plans = _Plans.accepted(freedom, judge, worth, person, candidates)
     for beam, trimming in zip(beams, (_ROUGHLY, _FINELY), strict=True):
         plans = plans.cheapest(beam)
         for trim in trimming:
-            if deadline.left() <= 0 or not len(plans.person):
+            if judge.deadline.left() <= 0 or not len(plans.person):
                 break
             plans = trim(plans)
     return Refined(plans.person, plans.u, plans.cost)
@@ -128,11 +148,10 @@ class _Plans:
         worth: Worth,
         person: NDArray[np.intp],
         candidates: Array,
-        deadline: Deadline,
     ) -> "_Plans":
         """Those of the candidates that are allowed, or can be made so, and that the model accepts; as time allows."""
         first, most = (numbers // candidates.shape[1] + 1 for numbers in (_FEW_NUMBERS, _NUMBERS))
-        parts = deadline.portions(len(person), first, most)
+        parts = judge.deadline.portions(len(person), min(first, judge.at_once()), most)
         judged = (_judged_candidates(freedom, judge, person[part], candidates[part]) for part in parts)
         nothing = person[:0], candidates[:0]
         person, u = (np.concatenate(each) for each in zip(nothing, *judged, strict=True))
