@@ -42,10 +42,7 @@ class AnswerWriter:
         place = np.searchsorted(good, found.row)
         place[encoded.bad[found.row]] = -1
         origin = pa.table(to_arrow(table)).take(pa.array(found.row))
-        features = self._in_users_units(origin, found, found.found)
-        judged = self._read_back(features, found, freedom, place)
-        if (found.found & ~judged.sound).any():
-            features = self._in_users_units(origin, found, judged.sound)
+        features, judged = self._written(origin, found, freedom, place)
         plans = WrittenPlans(
             self.learnt, self.asked, origin, features, found, judged, freedom, place, outcome, encoded.reasons
         )
@@ -56,22 +53,53 @@ class AnswerWriter:
         columns |= {name: own[name] for name in names[_FIRST:]}
         return Answer(pa.table(columns), plans, frame_kind(table), self.prefix)
 
-    def _in_users_units(self, origin: pa.Table, found: Counterfactuals, kept: Mask) -> pa.Table:
-        return self.learnt.codec.decode(
-            found.counterfactual, origin=origin, X=found.factual, kind="pyarrow", null=~kept
-        )
+    def _written(
+        self, origin: pa.Table, found: Counterfactuals, freedom: Freedom, place: NDArray[np.intp]
+    ) -> tuple[pa.Table, Judged]:
+        """Write the plans and judge them; what is not sound as it stands is left empty.
+
+        Columns have the types of the training table, unless single precision is too coarse for some plan's rules.
+        """
+        values = np.full((len(found), len(freedom.schema.features)), np.nan)
+        at = np.flatnonzero(found.found)
+        values[at] = freedom.values(found.counterfactual[at], place[at])
+
+        def write(kept: Mask, wide: bool) -> pa.Table:
+            return self.learnt.codec.decode(
+                found.counterfactual,
+                origin=origin,
+                X=found.factual,
+                kind="pyarrow",
+                null=~kept,
+                values=values,
+                wide=wide,
+            )
+
+        features, wide = write(found.found, wide=False), False
+        judged = self._read_back(features, found, freedom, place)
+        if (found.found & ~judged.sound).any():
+            if pa.float32() in features.schema.types:
+                exact = self._read_back(write(found.found, wide=True), found, freedom, place)
+                wide = bool(exact.sound.sum() > judged.sound.sum())
+                judged = exact if wide else judged
+            features = write(judged.sound, wide)
+        return features, judged
 
     def _read_back(
         self, features: pa.Table, found: Counterfactuals, freedom: Freedom, place: NDArray[np.intp]
     ) -> Judged:
         """Encode the plans as written; sound are those that are favourable and allowed as they stand in the table."""
-        n = len(found)
+        n, layout = len(found), self.learnt.codec.layout
         rows, probability = np.full_like(found.factual, np.nan), np.full(n, np.nan)
-        values, sound = np.full((n, len(self.learnt.codec.schema.features)), np.nan), np.zeros(n, dtype=np.bool_)
+        values, sound = np.full((n, len(layout.features)), np.nan), np.zeros(n, dtype=np.bool_)
         at = np.flatnonzero(found.found)
         if len(at):
             again = self.learnt.codec.encode(features.take(pa.array(at)))
-            rows[at], values[at] = again.rows, again.values
+            # what does not change was copied, and is what it was, whatever the type of the column makes of it
+            same = ~layout.changed(found.counterfactual[at], found.factual[at])
+            values[at] = np.where(same, freedom.own[place[at]], again.values)
+            columns = np.repeat(same, [block.width for block in layout.features], axis=1)
+            rows[at] = np.where(columns, found.factual[at], again.rows)
             at = at[~again.bad]
             probability[at] = self.learnt.decides.probability(rows[at], values[at])
             sound[at] = self._favourable(rows[at], probability[at]) & _obey(freedom.rows(place[at]), values[at])

@@ -127,6 +127,15 @@ def test_a_range_does_not_jump_over_a_refusal() -> None:
     assert found.high.tolist() == [40, 15]
 
 
+def test_a_refusal_far_narrower_than_what_is_allowed_is_not_jumped_over_either() -> None:
+    def torn(values: np.ndarray) -> np.ndarray:
+        return np.where((values[:, INCOME] > 1.20) & (values[:, INCOME] < 1.22) | (values[:, INCOME] > 2.0), -1.0, 1.0)
+
+    low, high = of(ranges(torn, [plan(income=1.0)]), INCOME)
+    assert low == 0
+    assert 1.2 - 100 * FINEST <= high <= 1.2
+
+
 def test_a_model_that_favours_one_value_leaves_no_range() -> None:
     assert of(ranges(between(DEBT, 25, 25), [plan(debt=25)]), DEBT) == (25, 25)
 

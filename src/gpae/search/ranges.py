@@ -3,8 +3,10 @@
 With all other changes as in the plan, a number is moved away from its value on either side, on values that the person
 may have, until the model's answer turns or the range of what is allowed ends; then the place is narrowed down by
 halving, to the very step where there are steps. For a level, all others are tried. What is said of a range holds at
-every value that was asked about: at each of its steps where it has no more than 32 on either side, else at 32 evenly
-spaced values and at its ends, so that a model that turns back and forth within less can do so unseen.
+every value that was asked about: at each of its steps where it has no more than 128 on either side of the plan, else at
+128 evenly spaced values on either side and at another 128 that crowd towards the ends of each. Where something inside
+is refused the range ends before it, and what is left is asked about in the same way again. A model that turns back and
+forth within less can do so unseen.
 """
 
 from dataclasses import dataclass
@@ -19,8 +21,11 @@ from gpae.table.value_block import ValueBlock
 
 __all__ = ["Ranges", "ranges_of"]
 
-_POINTS = 32
-"""Values on each side, evenly spaced, that are asked about first."""
+_EVEN, _CROWDED, _CLOSER = 128, 64, 0.25
+"""Values on each side that are asked about: evenly spaced, and towards either end each closer by this of an octave."""
+_FIRST = 8
+"""One in so many is asked about first: where it is refused, there is no need to ask about what lies beyond it."""
+_PASSES = 4
 _HALVINGS = 24
 _NARROW = 1e-6
 """Of the way to the end: so near, an end without steps is found."""
@@ -70,29 +75,40 @@ class _Side:
     def end(self) -> Array:
         """The last value, in the user's units, up to which every value asked about was accepted."""
         start, stop = self._ends()
-        shares = np.arange(1, _POINTS + 1) / _POINTS
-        everybody = np.arange(len(self.plan))
-        index = np.repeat(everybody, _POINTS)
-        asked = start[index] + np.tile(shares, len(self.plan)) * (stop - start)[index]
-        good = self._accepted(index, asked).reshape(-1, _POINTS)
-        reached = np.where(good.all(axis=1), _POINTS, good.argmin(axis=1))
-        inside = reached / _POINTS
-        outside = np.minimum(reached + 1, _POINTS) / _POINTS
-        for _ in range(_HALVINGS):
-            at = np.flatnonzero(outside - inside > self._resolution(start, stop))
-            if not len(at):
-                break
-            middle = (inside + outside)[at] / 2
-            fine = self._accepted(at, start[at] + middle * (stop - start)[at])
-            inside[at], outside[at] = np.where(fine, middle, inside[at]), np.where(fine, outside[at], middle)
-        ends = self._values(everybody, *self._moved(everybody, start + inside * (stop - start)))
-        return np.where(inside > 0.0, ends, start)
+        at = np.arange(len(self.plan))
+        for _ in range(_PASSES):
+            stop[at], whole = self._last_accepted(at, start[at], stop[at])
+            at = at[~whole]
+        return stop
 
-    def _resolution(self, start: Array, stop: Array) -> Array:
+    def _last_accepted(self, at: NDArray[np.intp], start: Array, stop: Array) -> tuple[Array, Mask]:
+        """How far some of the numbers can go from start towards stop, and which all the way."""
+        shares = _shares()
+        good = np.ones((len(at), len(shares)), dtype=np.bool_)
+        first = np.arange(len(shares))[::-1] % _FIRST == 0
+        for some in (first, ~first):
+            index, point = np.nonzero(np.logical_and.accumulate(good, axis=1) & some)
+            good[index, point] = self._accepted(at[index], start[index] + shares[point] * (stop - start)[index])
+        reached = np.where(good.all(axis=1), len(shares), good.argmin(axis=1))
+        ends = np.concatenate([[0.0], shares])
+        inside, outside = ends[reached], ends[np.minimum(reached + 1, len(shares))]
+        finest = self._resolution(at, start, stop)
+        for _ in range(_HALVINGS):
+            open_ = np.flatnonzero(outside - inside > finest)
+            if not len(open_):
+                break
+            middle = (inside + outside)[open_] / 2
+            fine = self._accepted(at[open_], start[open_] + middle * (stop - start)[open_])
+            inside[open_] = np.where(fine, middle, inside[open_])
+            outside[open_] = np.where(fine, outside[open_], middle)
+        last = self._values(at, *self._moved(at, start + inside * (stop - start)))
+        return np.where(inside > 0.0, last, start), inside == 1.0
+
+    def _resolution(self, at: NDArray[np.intp], start: Array, stop: Array) -> Array:
         """The share of the way within which there is nothing left to find out: half a step, where there are steps."""
         step = np.zeros(len(start))
-        for i in np.unique(self.feature).tolist():
-            step[self.feature == i] = self._block(i).grid.step or 0.0
+        for i in np.unique(self.feature[at]).tolist():
+            step[self.feature[at] == i] = self._block(i).grid.step or 0.0
         return np.maximum(0.5 * step / np.maximum(np.abs(stop - start), 1e-300), _NARROW)
 
     def _block(self, i: int) -> ValueBlock:
@@ -142,6 +158,12 @@ class _Side:
 
     def _values(self, index: NDArray[np.intp], trial: Array, whose: NDArray[np.intp]) -> Array:
         return self.freedom.values(trial, whose)[np.arange(len(index)), self.feature[index]]
+
+
+def _shares() -> Array:
+    """Of the way to the end, where to ask; the last is 1."""
+    closer = 2.0 ** (-_CLOSER * np.arange(1, _CROWDED + 1))
+    return np.unique(np.concatenate([np.arange(1, _EVEN + 1) / _EVEN, closer, 1.0 - closer]))
 
 
 def _levels(

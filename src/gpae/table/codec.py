@@ -183,6 +183,8 @@ class Codec:
         X: Array | None = None,
         kind: FrameKind | Literal["same"] = "same",
         null: Mask | None = None,
+        values: Array | None = None,
+        wide: bool = False,
     ) -> Any:
         """Return rows as a table in the user's units, with the types of the training table.
 
@@ -197,23 +199,28 @@ class Codec:
             Which library's frame to return; ``same`` follows ``origin``, or else the training table.
         null
             Rows to leave empty; those that are NaN in U are left empty too.
+        values
+            What the rows are in the user's units (B x F; ranks for levels), where that is known better than by U.
+        wide
+            Write numbers of single precision in double: where a rule between columns asks for more than theirs.
         """
         empty = np.asarray(np.isnan(U).any(axis=1), dtype=np.bool_)
         if null is not None:
             empty |= null
-        values = self.layout.to_user(U)
+        values = self.layout.to_user(U) if values is None else values
         copied = None if origin is None or X is None else to_arrow(origin)
         kept = None if X is None else ~self.layout.changed(U, X) & ~empty[:, None]
         columns = []
         for i, (feature, type_) in enumerate(zip(self.schema.features, self.types, strict=True)):
             cells = np.where(empty, np.nan, values[:, i])
+            number = pa.float64() if wide and pa.types.is_float32(type_.type) else type_.type
             if not isinstance(feature, Continuous | Integer):
                 columns.append(type_.dress(_levels(feature.levels, cells, type_.type)))
             elif copied is None or kept is None:
-                columns.append(_numbers(cells, type_.type))
+                columns.append(_numbers(cells, number))
             else:
                 own = column_of(copied, feature.name)
-                columns.append(_merge(feature.name, own, kept[:, i], cells, type_.type))
+                columns.append(_merge(feature.name, own, kept[:, i], cells, number))
         table = pa.table(columns, names=list(self.schema.names))
         same = self.kind if origin is None else frame_kind(origin)
         return from_arrow(table, same if kind == "same" else kind)

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.table.constraint import Array, Constraint, Mask, People, Sums, judged
+from gpae.table.constraint import Array, Constraint, Mask, People, Sums, is_number, judged
 from gpae.table.constraints.cost import Cost
 from gpae.table.layout import Block, Layout
 from gpae.table.level_block import LevelBlock
@@ -16,6 +16,8 @@ from gpae.table.value_block import ValueBlock
 
 __all__ = ["Freedom"]
 
+_LAST_BITS = 1e-12
+"""Relative to the largest values of a feature: what a number may lose by being encoded and decoded."""
 _FAR = 1e-6
 """Relative to what sums can be: by how much a bound must be out of reach to be called so."""
 
@@ -36,6 +38,9 @@ class Freedom:
         The people: encoded (B x D), and in the user's units (B x F; ranks for levels, NaN where missing).
     lower, upper
         B x D: the bounds of each encoded column.
+    least, most
+        B x F: what the constraints say of each number, in the user's units; infinite where they say nothing. Numbers at
+        a bound are written as it is, and not as its encoding comes back.
     open
         For a feature with levels that is encoded by rank: which ranks are open (B x L); None for all others, whose
         bounds say everything.
@@ -53,6 +58,8 @@ class Freedom:
     own: Array
     lower: Array
     upper: Array
+    least: Array
+    most: Array
     open: tuple[Mask | None, ...]
     weights: Array
     hopeless: Mask
@@ -97,6 +104,8 @@ class Freedom:
             people.own,
             lower,
             upper,
+            people.low,
+            people.high,
             tuple(m if _needs_mask(b, m) else None for b, m in zip(layout.features, people.open, strict=True)),
             reduce(np.multiply, costs, np.ones(len(tight.features))),
             hopeless,
@@ -115,6 +124,8 @@ class Freedom:
             own=self.own[index],
             lower=self.lower[index],
             upper=self.upper[index],
+            least=self.least[index],
+            most=self.most[index],
             open=tuple(None if mask is None else mask[index] for mask in self.open),
             hopeless=self.hopeless[index],
             reasons=self.reasons[index],
@@ -153,8 +164,20 @@ class Freedom:
 
         ``person`` says whose plan each is; None: one of each, in order.
         """
-        x, own = (self.x, self.own) if person is None else (self.x[person], self.own[person])
-        return np.where(self.layout.changed(U, x), self.layout.to_user(U), own)
+        at = slice(None) if person is None else person
+        values = self.layout.to_user(U)
+        for bounds in (self.least, self.most):
+            for i in np.flatnonzero(np.isfinite(bounds).any(axis=0)).tolist():
+                bound = bounds[at, i]
+                size = np.maximum(np.where(np.isfinite(bound), np.abs(bound), 0.0), self._largest(i))
+                near = np.abs(values[:, i] - bound) <= _LAST_BITS * size
+                values[:, i] = np.where(near, bound, values[:, i])
+        return np.where(self.layout.changed(U, self.x[at]), values, self.own[at])
+
+    def _largest(self, i: int) -> float:
+        """The size of a feature's values."""
+        feature = self.schema.features[i]
+        return max(abs(float(feature.minimum)), abs(float(feature.maximum))) if is_number(feature) else 0.0
 
     def broken(self, U: Array) -> Mask:
         """B x C: which constraints the people's plans (B x D) do not obey."""

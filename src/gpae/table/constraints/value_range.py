@@ -18,9 +18,6 @@ __all__ = ["Range"]
 Bound: TypeAlias = Level | tuple[Level | None, ...] | None
 """One value for everybody, one a person (None: no bound), or nothing."""
 
-_LAST_BITS = 1e-14
-"""Relative to the largest value of a feature: what encoding and decoding lose."""
-
 
 class Range(Constraint):
     """A plan's value lies between ``minimum`` and ``maximum``: one value for everybody, or one for each query row.
@@ -99,11 +96,7 @@ class Range(Constraint):
         at = position(schema, self.feature, self)
         feature, value = schema.features[at], plan[:, at]
         low, high = self._bounds(feature, len(plan))
-        # a number without steps comes back from its encoding up to the last bits of its range
-        wide = max(abs(feature.minimum), abs(feature.maximum)) if is_number(feature) else 0.0
-        near = _LAST_BITS * np.maximum(np.abs(own[:, at]), wide)
-        outside = (value < low - np.nan_to_num(near)) | (value > high + np.nan_to_num(near))
-        return np.asarray(outside & judged(feature, own[:, at], value))
+        return np.asarray(((value < low) | (value > high)) & judged(feature, own[:, at], value))
 
     def of_rows(self, rows: NDArray[np.intp]) -> "Range":
         """The constraint for some of the people, who may come more than once."""
