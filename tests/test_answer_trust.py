@@ -102,6 +102,16 @@ def test_trust_is_a_share_and_only_plans_have_it(
     assert plans.survival.nunique() > 1
 
 
+def test_what_a_method_finds_by_itself_is_priced_like_what_is_searched_by_cost(
+    own: TabularExplainer, people: pd.DataFrame
+) -> None:
+    by_itself, searched = (own.explain(people, prefer=prefer).table for prefer in (None, "plausible"))
+    both = by_itself.found & searched.found
+    assert both.sum() > 5
+    assert (by_itself.cost[both] > 0).all()
+    assert (by_itself.cost[both] >= searched.cost[both] - 1e-6).mean() > 0.9, "the search is for cost"
+
+
 def test_costs_are_known_where_plans_were_searched_by_cost(given: TabularExplainer, people: pd.DataFrame) -> None:
     plans = plans_of(given.explain(people, k=3).table)
     assert (plans.cost >= 0).all()

@@ -15,7 +15,7 @@ from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.recourse import Found, search_plans
 from gpae.search.refine import Count, Judge, Logits
 from gpae.search.repair import snapped
-from gpae.search.worth import Taste
+from gpae.search.worth import Taste, Worth
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 
@@ -82,13 +82,10 @@ class Plans:
     reasons: dict[int, str] = field(default_factory=dict)
     count: Count = field(default_factory=Count)
 
-    def with_found(self, others: Counterfactuals) -> "Plans":
-        """These, and what a method has found by itself; what that costs it does not say."""
-        at = np.flatnonzero(others.found)
-        row = others.row[at].astype(np.intp)
+    def with_found(self, more: Found) -> "Plans":
+        """These, and others for people who have none."""
         status = self.status.copy()
-        status[row] = str(Status.FOUND)
-        more = Found(row, others.counterfactual[at], np.full(len(at), np.nan))
+        status[more.row] = str(Status.FOUND)
         return replace(self, found=[*self.found, more], status=status)
 
     def outcome(self, freedom: Freedom) -> Outcome:
@@ -177,6 +174,17 @@ class PlanFinder:
         plans.status[said > 0] = Status.ALREADY_FAVOURABLE
         plans.status[np.isnan(said)] = Status.TIMEOUT
         return plans
+
+    def priced(self, freedom: Freedom, others: Counterfactuals, taste: Taste) -> Found:
+        """What a method has found by itself, and what that costs by the measure of this search."""
+        at = np.flatnonzero(others.found)
+        row, u = others.row[at].astype(np.intp), others.counterfactual[at]
+        cost = np.zeros(len(row))
+        for part in NEVER.portions(len(row), _TOGETHER, _TOGETHER):
+            people = freedom.rows(row[part])
+            near = Neighbourhood.of(people.x, self.favourable, self.scale, _NEIGHBOURS)
+            cost[part] = Worth(people, near, taste).of(np.arange(len(people)), u[part])
+        return Found(row, u, cost)
 
     def glance(self, freedom: Freedom, asked: Asked) -> Found:
         """One plan for each of some people, from the people nearby and single features; without any proof."""

@@ -293,8 +293,9 @@ class TabularExplainer:
         deadline
             Seconds: who is not answered by then gets the status ``timeout``.
         prefer
-            ``"plausible"``, ``"near"`` or ``"sparse"`` plans. None: one plan by the method itself, as long as nothing
-            is asked that it cannot do; ``"plausible"`` otherwise.
+            ``"plausible"``, ``"near"`` or ``"sparse"`` plans, every change of which is needed. None: one plan by the
+            method itself, as long as nothing is asked that it cannot do, and ``"plausible"`` otherwise; GPAE's own
+            plan may change more than the decision needs, to end where more people are.
         margin
             Logit units beyond the boundary that every plan must have.
         survival
@@ -317,7 +318,8 @@ class TabularExplainer:
         finder = learnt.finder(asked.survival, quick=deadline is not None)
         known = finder.first_look(freedom, asked.deadline)
         if by_the_method:
-            known = known.with_found(self.method_.explain(rows, 1, fixed=fixed, seed=asked.seed))
+            by_itself = self.method_.explain(rows, 1, fixed=fixed, seed=asked.seed)
+            known = known.with_found(finder.priced(freedom, by_itself, asked.taste))
         outcome = finder.find(freedom, asked, known).outcome(freedom)
         outcome = explained_refusals(question, freedom, finder, outcome, asked)
         return AnswerWriter(learnt, self.prefix, asked).write(table, encoded, good, freedom, outcome)

@@ -47,6 +47,11 @@ class Worth:
         """The weight of the squared distance to favourable people."""
         return self.taste.remoteness
 
+    def of(self, person: NDArray[np.intp], U: Array) -> Array:
+        """All of it."""
+        far = self.far(person, U) if self.remoteness else np.zeros(len(U))
+        return self.way(person, U) + self.remoteness * far**2
+
     def way(self, person: NDArray[np.intp], U: Array) -> Array:
         """The squared way in standard deviations, and the changes."""
         x, layout = self.freedom.x[person], self.freedom.layout
