@@ -250,6 +250,35 @@ def test_certificates_are_of_those_without_a_plan(explainer: TabularExplainer, p
     assert told.str.contains("without the rule").all()
 
 
+def test_a_proof_can_be_challenged_and_its_program_taken_elsewhere(
+    given: TabularExplainer, people: pd.DataFrame, model: Any
+) -> None:
+    answer = given.explain(people.head(2), margin=20.0)
+    row, proof = 1, answer.certificates[1]
+    assert proof["ground"] == "linear program"
+    best = pd.DataFrame([proof["details"]["best_row"]])
+    logit = model.decision_function(best[FEATURES])[0]
+    assert logit == pytest.approx(proof["best"], abs=1e-5)
+    assert best.age[0] == people.age[row]
+    found = answer.challenge(row, draws=500)
+    assert found["holds"]
+    assert found["needed"] == 20.0
+    assert found["asked"] == 500
+    assert logit - 1.0 < found["best"] <= logit + 1e-9
+    assert answer.program(row).startswith("\\ no plan")
+    with pytest.raises(InputError, match="row 99 has no proof"):
+        answer.program(99)
+    with pytest.raises(InputError, match="draws is 0: ask for at least one row"):
+        answer.challenge(row, draws=0)
+
+
+def test_a_proof_without_a_program_says_so(given: TabularExplainer, people: pd.DataFrame) -> None:
+    answer = given.explain(people.head(1), immutable=FEATURES)
+    assert answer.challenge(0)["best_row"] == people[FEATURES].iloc[0].to_dict()
+    with pytest.raises(InputError, match="'nothing may change', which takes no program"):
+        answer.program(0)
+
+
 def test_who_gets_a_plan_has_no_certificate(given: TabularExplainer, people: pd.DataFrame) -> None:
     answer = given.explain(people)
     assert answer.summary() == {"found": len(people)}

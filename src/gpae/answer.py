@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpae.arguments import a_count, a_seed
 from gpae.errors import InputError
 from gpae.plots.plan import plan as draw_plan
 from gpae.table.frames import FrameKind, from_arrow, write_table
@@ -95,6 +96,21 @@ class Answer:
     def certificates(self) -> dict[int, dict[str, Any]]:
         """The proof for each person who has no plan, by row: on what ground, and the figures to check it."""
         return self.plans.certificates()
+
+    def program(self, row: int) -> str:
+        """The program behind one person's proof in the LP format, for any other solver to check.
+
+        Its largest value lies, by more than its error, not above the score that a yes needs; its first line says both.
+        """
+        return self.plans.program(row)
+
+    def challenge(self, row: int, draws: int = 10_000, seed: int = 0) -> dict[str, Any]:
+        """Try to refute one person's proof: draw allowed rows at random, and ask the model itself about each.
+
+        Returns how many were ``asked`` about, the ``best`` logit and ``best_row`` among them, the logit that is
+        ``needed``, and whether the proof ``holds``.
+        """
+        return self.plans.challenge(row, a_count(draws, "draws", "row"), a_seed(seed))
 
     def _own(self, name: str) -> list[Any]:
         return list(self.arrow[self.prefix + name].to_pylist())

@@ -29,12 +29,12 @@ def a_seed(seed: Any) -> int:
     return int(seed)
 
 
-def a_count(k: Any) -> int:
-    """A number of plans, or an error."""
+def a_count(k: Any, name: str = "k", thing: str = "plan") -> int:
+    """A number of things, or an error."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
-        raise InputError(f"k is {k!r}: ask for a whole number of plans")
+        raise InputError(f"{name} is {k!r}: ask for a whole number of {thing}s")
     if k < 1:
-        raise InputError(f"k is {k}: ask for at least one plan")
+        raise InputError(f"{name} is {k}: ask for at least one {thing}")
     return int(k)
 
 

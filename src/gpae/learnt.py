@@ -234,7 +234,7 @@ def _by_every_row(
     """Ask about every row, and say in the proof if it is one of a decision that is to last."""
     proof, row = by_every_row(person, lambda people, U: logits(people, np.arange(len(U)), U), seconds, margin)
     if proof is not None and survival is not None:
-        proof = replace(proof, details={"survival": survival})
+        proof = replace(proof, details=proof.details | {"survival": survival})
     return proof, row
 
 

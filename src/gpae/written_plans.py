@@ -9,16 +9,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpae.arrays import Mask, Rows
+from gpae.errors import InputError
 from gpae.learnt import Learnt
 from gpae.models.given_model import logit_of
 from gpae.plan_finder import Asked, Outcome
 from gpae.plots.plan_view import Change, LevelChange, NumberChange, PlanView
+from gpae.proofs.certificate import Certificate
+from gpae.proofs.challenge import challenged
 from gpae.refusal import Reason, reasons_for
 from gpae.results import Counterfactuals, Status
 from gpae.search.ranges import Ranges, ranges_of
 from gpae.search.refine import Judge
 from gpae.table.constraint import Array, is_number
 from gpae.table.freedom import Freedom
+from gpae.table.levels import listed
 from gpae.words import ChangeInWords, change_sentence, range_words, written
 
 __all__ = ["Judged", "WrittenPlans"]
@@ -134,6 +138,26 @@ class WrittenPlans:
     def certificates(self) -> dict[int, dict[str, Any]]:
         """The proofs of those who have no plan, by row of the query."""
         return {self._rows[at]: proof.to_dict() for at, proof in self.outcome.certificates.items()}
+
+    def program(self, row: int) -> str:
+        """The program behind one person's proof, in the LP format."""
+        proof = self._proof(row)
+        if proof.program is None:
+            raise InputError(f"row {row} is proved on the ground {proof.ground!r}, which takes no program")
+        return proof.program()
+
+    def challenge(self, row: int, draws: int, seed: int) -> dict[str, Any]:
+        """What the model says of rows drawn at random of those that one person may become."""
+        self._proof(row)
+        at = self.place[np.searchsorted(self.found.row, row)]
+        wanted = self.learnt.finder(self.asked.survival).wanted
+        return challenged(self.freedom.rows(np.array([at])), wanted, self.asked.margin, draws, seed)
+
+    def _proof(self, row: int) -> Certificate:
+        proofs = {self._rows[at]: proof for at, proof in self.outcome.certificates.items()}
+        if row not in proofs:
+            raise InputError(f"row {row} has no proof; those of the rows {listed(sorted(proofs))} do")
+        return proofs[row]
 
     # what changes
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from gpae.proofs.certificate import Certificate
+from gpae.proofs.certificate import Certificate, plain_row
+from gpae.proofs.lp_text import lp_text
 from gpae.proofs.program import CONSTANT, AllowedRows, Sum
 from gpae.table.constraint import Array, is_number
 from gpae.table.freedom import Freedom
@@ -113,5 +115,12 @@ def by_linear_program(
     rows = AllowedRows.of(freedom)
     outcome = rows.program.largest(affine.goal(rows), seconds)
     if outcome.bound + affine.error <= needed:
-        return Certificate("linear program", outcome.bound + affine.error, needed), None
+        best = {} if outcome.variables is None else {"best_row": plain_row(freedom, rows.plan(outcome))}
+        program = partial(_program, freedom, affine, needed)
+        return Certificate("linear program", outcome.bound + affine.error, needed, details=best, program=program), None
     return None, None if outcome.variables is None else rows.plan(outcome)
+
+
+def _program(freedom: Freedom, affine: Affine, needed: float) -> str:
+    rows = AllowedRows.of(freedom)
+    return lp_text(rows.program, affine.goal(rows), needed, affine.error)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gpae.clock import Deadline
-from gpae.proofs.certificate import Certificate
+from gpae.proofs.certificate import Certificate, plain_row
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
 from gpae.table.layout import Block
@@ -37,7 +37,7 @@ def by_every_row(
     settings = _settings(freedom, most)
     if settings is None:
         return None, None
-    best, looked_at, done = -np.inf, 0, 0
+    best, best_row, looked_at, done = -np.inf, freedom.x, 0, 0
     total = math.prod(len(values) for values in settings)
     for part in clock.portions(total, _AT_FIRST, _CHUNK):
         U, done = _rows(settings, part), part.stop
@@ -46,10 +46,14 @@ def by_every_row(
             continue
         said = logits(freedom.rows(np.zeros(len(U), dtype=np.intp)), U)
         looked_at += len(U)
-        best = max(best, float(said.max()))
+        if said.max() > best:
+            best, best_row = float(said.max()), U[[said.argmax()]]
         if best > needed:
-            return None, U[[said.argmax()]]
-    return (Certificate("every row", best, needed, looked_at) if done == total else None), None
+            return None, best_row
+    if done < total:
+        return None, None
+    details = {"best_row": plain_row(freedom, best_row)} if looked_at else {}
+    return Certificate("every row", best, needed, looked_at, details), None
 
 
 def _settings(freedom: Freedom, most: int) -> list[Array] | None:

@@ -1,8 +1,11 @@
 """Proof without a model: where no row at all obeys every rule, no model can favour one."""
 
+from functools import partial
+
 import numpy as np
 
 from gpae.proofs.certificate import Certificate
+from gpae.proofs.lp_text import lp_text
 from gpae.proofs.program import AllowedRows
 from gpae.table.constraint import Array
 from gpae.table.constraints.at_most import AtMost
@@ -22,5 +25,9 @@ def by_rules(person: Freedom, seconds: float, margin: float = 0.0) -> tuple[Cert
         return None, None
     outcome = AllowedRows.of(person).program.largest({}, seconds)
     if outcome.proved and np.isneginf(outcome.bound):
-        return Certificate("no row", -np.inf, margin), None
+        return Certificate("no row", -np.inf, margin, program=partial(_program, person, margin)), None
     return None, None
+
+
+def _program(person: Freedom, margin: float) -> str:
+    return lp_text(AllowedRows.of(person).program, {}, margin)

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.proofs.certificate import Certificate
+from gpae.proofs.certificate import Certificate, plain_row
 from gpae.proofs.forest import Forest, Tree
+from gpae.proofs.lp_text import lp_text
 from gpae.proofs.program import CONSTANT, AllowedRows, Part, Program, Sum
 from gpae.table.constraint import Array, is_number
 from gpae.table.freedom import Freedom
@@ -111,16 +113,23 @@ def by_trees(
     if rows.nothing_left():
         return Certificate("tree program", -np.inf, needed), None
     program = _TreeProgram(rows, trees)
-    goal = program.goal()
+    goal, written = program.goal(), partial(_program, freedom, trees, needed)
     if program.easy_bound + slack <= needed:
-        return Certificate("tree program", program.easy_bound + slack, needed, details={"bound": "tree by tree"}), None
+        easily = {"bound": "tree by tree"}
+        return Certificate("tree program", program.easy_bound + slack, needed, 0, easily, written), None
     took = time.monotonic() - begun
     if seconds <= _TO_BEGIN * took:
         return None, None
     outcome = rows.program.largest(goal, seconds - _TO_BEGIN * took)
     if outcome.bound + slack <= needed:
-        return Certificate("tree program", outcome.bound + slack, needed), None
+        best = {} if outcome.variables is None else {"best_row": plain_row(freedom, rows.plan(outcome))}
+        return Certificate("tree program", outcome.bound + slack, needed, 0, best, written), None
     return None, None if outcome.variables is None else rows.plan(outcome)
+
+
+def _program(freedom: Freedom, trees: ForestOfFeatures, needed: float) -> str:
+    rows = AllowedRows.of(freedom)
+    return lp_text(rows.program, _TreeProgram(rows, trees).goal(), needed, trees.forest.error)
 
 
 @dataclass(slots=True, eq=False)
