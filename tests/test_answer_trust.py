@@ -311,6 +311,23 @@ def test_a_file_without_its_model_is_refused(given: TabularExplainer, tmp_path: 
         TabularExplainer.load(tmp_path / "mine.gpae")
 
 
+def test_another_model_than_the_one_that_was_explained_is_refused(
+    given: TabularExplainer, model: Any, tmp_path: Path
+) -> None:
+    given.save(tmp_path / "mine.gpae")
+    strict = make_pipeline(model[0], LogisticRegression()).fit(TRAIN[FEATURES], TRAIN.income > 100)
+    with pytest.raises(InputError, match=r"not the model that the explainer was made for.* it favours \d+%; give the"):
+        TabularExplainer.load(tmp_path / "mine.gpae", model=lambda table: strict.predict_proba(table)[:, 1])
+
+
+def test_an_end_that_a_rule_sets_is_told(given: TabularExplainer, people: pd.DataFrame) -> None:
+    rules = [{"kind": "range", "feature": "income", "maximum": 90}, {"kind": "step", "feature": "income", "step": 5}]
+    free, bound = (given.explain(people, prefer="sparse", constraints=c).sentences for c in ([], rules))
+    assert free[free.feature == "income"]["range"].str.fullmatch(r"at least [\d.]+").all()
+    assert bound[bound.feature == "income"]["range"].str.fullmatch(r"[\d.]+ to [\d.]+, in steps of 5|exactly .*").all()
+    assert len(bound[bound.feature == "income"]) > 3
+
+
 def test_a_model_for_a_file_that_has_its_own_is_refused(own: TabularExplainer, model: Any, tmp_path: Path) -> None:
     own.save(tmp_path / "own.gpae")
     with pytest.raises(InputError, match=r"the classifier that is in the file; load it without model="):

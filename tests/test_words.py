@@ -96,7 +96,7 @@ def test_a_change_is_one_sentence(change: ChangeInWords, sentence: str) -> None:
 def test_a_column_may_bring_its_own_sentence() -> None:
     own = BMI.model_copy(update={"sentence": "Bring {name} from {before} to {after} ({range})!"})
     change = ChangeInWords(own, 31.5, 24, 16, 25.5, 16, 48)
-    assert change_sentence(change) == "Bring bmi from 31.5 to 24.0 (at most 25.5)!"
+    assert change_sentence(change) == "Bring bmi from 31.5 to 24.0 (at most 25.5, in steps of 0.5)!"
     job = JOB.model_copy(update={"sentence": "Become a {after}."})
     assert change_sentence(ChangeInWords(job, np.nan, 2)) == "Become a judge."
 

@@ -42,6 +42,8 @@ _KEPT_FOR_FIDELITY = 10
 """One in so many training rows the surrogate does not see: how well it knows the model is measured there."""
 _THE_OTHER_WAY_ROUND = 0.35
 """An AUC on the training table below which a model is not taken for a poor one."""
+_THE_SAME = 0.9
+"""Of the rows kept that a model favours: the share that it must favour when it is given again."""
 _TO_PROBE = 500
 """Rows on which a user's model is looked at for a structure that allows proofs."""
 
@@ -128,7 +130,14 @@ class Learnt:
         some = self.codec.decode(self.favourable.some)
         assert self.codec.schema.labels is not None
         given = GivenModel.of(model, TableMaker.like(some, self.codec.schema), self.codec.schema.labels)
-        return self.with_model(model, given, self.codec.encode(some))
+        encoded = self.codec.encode(some)
+        favoured = float((given(encoded.values) > 0.5).mean())
+        if favoured < _THE_SAME:
+            raise InputError(
+                f"this is not the model that the explainer was made for: of rows that that one favours, it favours "
+                f"{favoured:.0%}; give the same model, or use TabularExplainer.explaining for this one"
+            )
+        return self.with_model(model, given, encoded)
 
     def calibrated_on(self, rows: Encoded, labels: Labels) -> "Learnt":
         """The same with probabilities calibrated on labelled rows that the model was not fitted to."""

@@ -1,5 +1,6 @@
 """Plans in short sentences, in the user's units: what to change, from what to what, and how far the answer holds."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -28,7 +29,7 @@ class ChangeInWords:
     """Between which values of a number the decision stays; NaN: not known."""
     lowest: float = -np.inf
     highest: float = np.inf
-    """The least and the largest value that the person may have: a range that reaches so far has no end to speak of."""
+    """The least and the largest value that there is: a range that reaches so far has no end to speak of."""
     levels: NDArray[np.bool_] | None = None
     """For levels: which would do."""
 
@@ -85,14 +86,23 @@ def range_words(change: ChangeInWords) -> str:
     # rounded inwards: who does as told is on the right side
     low = _between(feature, change.low, change.low, change.after, ROUND_CEILING)
     high = _between(feature, change.high, change.after, change.high, ROUND_FLOOR)
-    open_below, open_above = change.low <= change.lowest, change.high >= change.highest
+    open_below = change.low <= change.lowest or math.isclose(change.low, change.lowest)
+    open_above = change.high >= change.highest or math.isclose(change.high, change.highest)
     if change.low == change.high:
         return f"exactly {low}"
     if open_below and open_above:
-        return "any other value"
+        return f"any other value{_in_steps(feature)}"
     if open_above:
-        return f"at least {low}"
-    return f"at most {high}" if open_below else f"{low} to {high}"
+        return f"at least {low}{_in_steps(feature)}"
+    return (f"at most {high}" if open_below else f"{low} to {high}") + _in_steps(feature)
+
+
+def _in_steps(feature: Feature) -> str:
+    """Steps are worth a word where they are not those of the decimals that a number is written with."""
+    step, places = getattr(feature, "step", None), feature.decimals
+    if step is None or places is None or math.isclose(step, 10.0**-places):
+        return ""
+    return f", in steps of {_rounded(float(step), _DIGITS)[1]}"
 
 
 def change_sentence(change: ChangeInWords) -> str:

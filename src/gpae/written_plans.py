@@ -225,15 +225,13 @@ class WrittenPlans:
         )
 
     def _reach(self, person: int, feature: int) -> tuple[float, float]:
-        """The least and the largest amount that a person's number may have."""
-        block, column = self.freedom.layout.features[feature], self.freedom.schema.features[feature]
+        """The least and the largest amount that there is, as far as a person's number knows."""
+        column, own = self.freedom.schema.features[feature], float(self.freedom.own[person, feature])
         if not is_number(column):
             return -np.inf, np.inf
-        ends = np.stack([self.freedom.lower[person], self.freedom.upper[person]])[:, block.columns]
-        low, high = block.decode(np.column_stack([ends[:, :1], np.zeros((2, block.width - 1))]))
-        if column.codes:  # states beside the range are no ends of it
-            low, high = np.clip((low, high), column.minimum, column.maximum)
-        return float(low), float(high)
+        # states beside the range are no ends of it
+        ends = [float(column.minimum), float(column.maximum), *([] if own in column.codes or np.isnan(own) else [own])]
+        return min(ends), max(ends)
 
     def told(self) -> pa.Table:
         """One line a changed feature: where it could lie as well, and the change as a sentence."""

@@ -99,6 +99,8 @@ def test_decision_values_are_squashed_and_decide_alike() -> None:
         lambda f: (f.income > 50).to_numpy().astype(int),
         lambda f: np.column_stack([f.income <= 50, f.income > 50]).astype(float),
         lambda f: (f.income > 50).to_numpy().astype(float)[:, None],
+        lambda f: [0.7 if income > 50 else 0.3 for income in f.income],
+        lambda f: np.array([0.7 if income > 50 else 0.3 for income in f.income], dtype=object),
     ],
 )
 def test_a_function_may_answer_in_many_ways(answer: Any) -> None:
@@ -113,14 +115,15 @@ def test_an_object_with_predict_only_is_asked_for_labels() -> None:
     np.testing.assert_array_equal(given(Labels())(VALUES), (TRAIN.income > 50).astype(float))
 
 
-def test_a_torch_module_is_asked_with_numbers() -> None:
+@pytest.mark.parametrize(("kind", "near"), [(torch.float32, 1e-7), (torch.float64, 1e-13)])
+def test_a_torch_module_is_asked_with_numbers_of_its_own_kind(kind: torch.dtype, near: float) -> None:
     numbers = TRAIN[["income", "debt", "loan"]]
     codec = Codec.fit(numbers, Schema.infer(numbers, label="loan", favourable="yes"))
-    module = torch.nn.Linear(2, 1)
+    module = torch.nn.Linear(2, 1, dtype=kind)
     asked = GivenModel.of(module, TableMaker.like(numbers, codec.schema), LABELS)
     p = asked(codec.encode(numbers).values)
-    logit = module(torch.tensor(numbers[["income", "debt"]].to_numpy(), dtype=torch.float32)).detach().numpy()[:, 0]
-    np.testing.assert_allclose(p, 1 / (1 + np.exp(-np.clip(logit.astype(float), -30, 30))), atol=1e-7)
+    logit = module(torch.tensor(numbers[["income", "debt"]].to_numpy(), dtype=kind)).detach().numpy()[:, 0]
+    np.testing.assert_allclose(p, 1 / (1 + np.exp(-np.clip(logit.astype(float), -30, 30))), atol=near)
 
 
 def test_a_model_of_arrays_is_given_arrays() -> None:

@@ -208,7 +208,7 @@ def _of_anything(ask: Callable[[Any], Any], labels: tuple[Level, Level]) -> tupl
     def scores(table: Any) -> Array:
         said = np.asarray(ask(table))
         said = _column(said, 1) if said.ndim == 2 else said
-        if said.dtype.kind == "f":
+        if said.dtype.kind == "f" or (said.dtype.kind == "O" and all(isinstance(one, float) for one in said.flat)):
             return said.astype(np.float64)
         return _of_labels(said, labels)
 
@@ -240,9 +240,11 @@ def _of_torch(module: Any, array: NDArray[Any]) -> Array:
 
     learning = module.training
     module.eval()  # what drops out at random in training decides nothing
+    weights = next((part for part in module.parameters() if part.is_floating_point()), torch.zeros(0))
+    rows = torch.as_tensor(np.asarray(array, dtype=np.float64))
     try:
         with torch.no_grad():
-            out = module(torch.as_tensor(np.asarray(array, dtype=np.float32)))
+            out = module(rows.to(weights.device, weights.dtype))
     finally:
         module.train(learning)
     out = out.double().cpu().numpy()
