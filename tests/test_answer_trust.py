@@ -285,6 +285,56 @@ def test_who_gets_a_plan_has_no_certificate(given: TabularExplainer, people: pd.
     assert answer.certificates == {}
 
 
+# numbers as they are written
+
+
+def numbers(kind: str) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.uniform(0, top, 600) for name, top in (("a", 1.0), ("b", 50.0), ("c", 100.0))})
+    return frame.astype(kind).assign(granted=lambda f: np.where(60 * f.a - f.b + f.c / 2 > 30, "yes", "no"))
+
+
+@pytest.fixture(scope="module", params=["float32", "float64"])
+def of_numbers(request: pytest.FixtureRequest) -> TabularExplainer:
+    train = numbers(request.param)
+    model = LogisticRegression(max_iter=2000).fit(train[["a", "b", "c"]], train.granted)
+    return TabularExplainer.explaining(model, train, **{**SMALL, "immutable": ()})
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_rules_between_numbers_hold_whatever_their_precision(of_numbers: TabularExplainer, kind: str) -> None:
+    table = numbers(kind).drop(columns="granted")
+    refused = table[of_numbers.predict(table) == "no"].head(40).reset_index(drop=True)
+    for rule, holds in (
+        ("b = 0.3 * c", lambda f: np.abs(f.b - 0.3 * f.c) < 1e-6),
+        ("b <= 0.3 * c", lambda f: f.b <= 0.3 * f.c + 1e-6),
+    ):
+        answer = of_numbers.explain(refused, constraints=[rule], immutable=("a",))
+        plans = answer.table[answer.table.found]
+        assert len(plans) > 25
+        assert len(plans) + len(answer.certificates) == len(refused)
+        assert holds(plans).all()
+        assert "a" not in set(answer.changes.feature), (
+            "what is copied from a column of another precision is not changed"
+        )
+        assert (plans.a.to_numpy() == refused.a.to_numpy()[plans.row]).all()
+
+
+def test_numbers_at_a_bound_are_the_bound(of_numbers: TabularExplainer) -> None:
+    table = numbers("float64").drop(columns="granted")
+    refused = table[of_numbers.predict(table) == "no"].head(40).reset_index(drop=True)
+    odd = 1 / 3 + 1 / 7
+    rules = [{"kind": "range", "feature": "a", "minimum": odd, "maximum": odd},
+             {"kind": "range", "feature": "c", "maximum": 70.7}]  # fmt: skip
+    plans = of_numbers.explain(refused, constraints=rules).table.query("found")
+    assert len(plans) == len(refused)
+    assert (plans.a.astype(np.float32) == np.float32(odd)).all()
+    if plans.a.dtype == np.float64:
+        assert (plans.a == odd).all()
+    assert (plans.c.astype("float64") <= 70.7 + 1e-5 * (plans.c.dtype == np.float32)).all()
+    assert (plans.c.astype("float64").round(4) == 70.7).any()
+
+
 # files
 
 

@@ -78,7 +78,7 @@ class AnswerWriter:
         features, wide = write(found.found, wide=False), False
         judged = self._read_back(features, found, freedom, place)
         if (found.found & ~judged.sound).any():
-            if pa.float32() in features.schema.types:
+            if any(pa.types.is_float32(column.type) for column in self.learnt.codec.types):
                 exact = self._read_back(write(found.found, wide=True), found, freedom, place)
                 wide = bool(exact.sound.sum() > judged.sound.sum())
                 judged = exact if wide else judged

@@ -20,7 +20,7 @@ from gpae.proofs.trees import ForestOfFeatures, by_trees
 from gpae.table.constraints import read_constraints
 from gpae.table.freedom import Freedom
 from gpae.table.layout import Layout
-from gpae.table.schema import Integer, Schema
+from gpae.table.schema import Continuous, Integer, Schema
 
 CASES = st.tuples(
     st.lists(st.sampled_from(RULES), unique_by=str, max_size=4),
@@ -186,3 +186,27 @@ def test_a_rule_about_a_number_that_is_missing_forbids_nothing_however_large_the
         person = Freedom.of(layout, schema, rules, layout.encode(own), own=own)
         assert person.permits(person.x)[0]
         assert by_rules(person, 10.0) == (None, None)
+
+
+@pytest.mark.parametrize("step", [1e-9, 1e-4, 0.01])
+def test_small_steps_neither_hide_rows_from_the_solver_nor_feign_any(
+    step: float,
+) -> None:
+    schema = Schema(
+        features=(
+            Continuous(name="debt", minimum=0.0, maximum=50.0, step=step),
+            Continuous(name="income", minimum=0.0, maximum=100.0, step=step),
+        ),
+        label="loan",
+        favourable="yes",
+    )
+    layout = Layout.fit(schema, [np.array([0.0, 50.0]), np.array([0.0, 100.0])])
+    own = np.array([[33.830223, 69.526695]])
+
+    def proof(*rules: str) -> Any:
+        free = Freedom.of(layout, schema, read_constraints(list(rules)), layout.encode(own), own=own)
+        return by_rules(free, 5.0)[0]
+
+    assert proof("debt = 0.3 * income") is None
+    assert proof("debt = 0.3 * income", "debt + income >= 129.5") is None
+    assert proof("debt = 0.3 * income", "debt + income >= 130.5") is not None

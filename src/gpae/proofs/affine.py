@@ -15,8 +15,10 @@ from gpae.table.schema import Schema
 
 __all__ = ["Affine", "by_linear_program"]
 
-_EXACT = 1e-7
-"""Relative to the logits' size: how well a model must be a sum of parts to be taken for one."""
+_EXACT = 1e-5
+"""Relative to the logits' size: how well a model must be a sum of parts to be taken for one; single precision is."""
+_WORSE = 10.0
+"""Times what was seen on rows, it may miss the model's logit elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +57,7 @@ class Affine:
         affine = cls._from_answers(schema, base, said, meaning)
         apart = float(np.abs(affine.of(rows) - logits(rows)).max())
         size = 1.0 + float(np.abs(said).max())
-        return replace(affine, error=2.0 * apart + 1e-12 * size) if apart <= _EXACT * size else None
+        return replace(affine, error=_WORSE * apart + 1e-12 * size) if apart <= _EXACT * size else None
 
     @classmethod
     def _from_answers(cls, schema: Schema, base: Array, said: Array, meaning: list[tuple[int, float]]) -> "Affine":

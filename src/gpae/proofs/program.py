@@ -26,6 +26,11 @@ Sum: TypeAlias = dict[int, float]
 
 CONSTANT = -1
 
+_MOST_STEPS = 100_000
+"""Of a number, that are told apart; one with more may lie between its steps, which allows more and proves no less."""
+_TINY = 1e-8
+"""A solver drops coefficients below about this from its rows."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
@@ -71,12 +76,13 @@ class Program:
             if variable != CONSTANT:
                 cost[variable] -= weight
         constant = goal.get(CONSTANT, 0.0)
-        at = [(i, v, c) for i, (row, _, _) in enumerate(self.rows) for v, c in row.items()]
+        rows = [self._without_tiny(*row) for row in self.rows]
+        at = [(i, v, c) for i, (row, _, _) in enumerate(rows) for v, c in row.items()]
         i, v, c = zip(*at, strict=True) if at else ((), (), ())
         matrix = csr_array(
-            (np.array(c, dtype=float), (np.array(i, dtype=int), np.array(v, dtype=int))), shape=(len(self.rows), n)
+            (np.array(c, dtype=float), (np.array(i, dtype=int), np.array(v, dtype=int))), shape=(len(rows), n)
         )
-        limits = LinearConstraint(matrix, [low for _, low, _ in self.rows], [high for _, _, high in self.rows])
+        limits = LinearConstraint(matrix, [low for _, low, _ in rows], [high for _, _, high in rows])
         found = milp(
             cost,
             integrality=np.array(self.whole, dtype=int),
@@ -90,6 +96,14 @@ class Program:
         bound = found.mip_dual_bound if found.mip_dual_bound is not None else found.fun
         bound = np.inf if bound is None else float(constant - bound)
         return Outcome(value, bound, found.x, proved=found.status == 0)
+
+    def _without_tiny(self, row: Sum, low: float, high: float) -> tuple[Sum, float, float]:
+        """A row without the coefficients that a solver would drop, as wide as it takes to forbid nothing by that."""
+        tiny = [v for v, c in row.items() if 0.0 < abs(c) < _TINY]
+        if not tiny:
+            return row, low, high
+        extent = sum(abs(row[v]) * max(abs(self.lower[v]), abs(self.upper[v])) for v in tiny)
+        return {v: c for v, c in row.items() if v not in tiny}, low - extent, high + extent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,7 +192,7 @@ class AllowedRows:
     def _amount(self, block: ValueBlock, low: float, high: float, side: float, parts: "list[Part]") -> None:
         """Add the amounts from low to high, if there are any."""
         program, grid = self.program, block.grid
-        if grid.step is None:
+        if grid.step is None or (high - low) / grid.step > _MOST_STEPS:
             if low > high:
                 return
             taken, amount = program.binary(), program.variable(min(low, 0.0), max(high, 0.0))
