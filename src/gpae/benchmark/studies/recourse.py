@@ -1,16 +1,14 @@
 """What recourse promises, measured: plans on users' models, proofs, deadlines, survival; finished parts are kept."""
 
 import json
-import multiprocessing
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from gpae.benchmark.processes import side_by_side
 from gpae.benchmark.recourse import any_model, deadlines, infeasible, survival
 from gpae.benchmark.recourse.users_models import MODELS, fitted
 from gpae.datasets import load
@@ -53,31 +51,20 @@ Task = tuple[str, Callable[[], Lines]]
 
 def _all(cells: Path, tasks: Sequence[Task], workers: int | None, stage: str) -> Lines:
     cells.mkdir(parents=True, exist_ok=True)
-    todo = [task for task in tasks if not (cells / f"{task[0]}.json").is_file()]
-    report(stage, 1.0 - len(todo) / len(tasks))
-    side_by_side = min(workers or os.cpu_count() or 1, max(len(todo), 1))
-    context = multiprocessing.get_context("spawn")  # a forked child inherits the locks of torch's threads
-    if side_by_side == 1:
-        for done, task in enumerate(todo, 1):
-            _one(cells, task)
-            report(stage, 1.0 - (len(todo) - done) / len(tasks))
-    else:
-        with ProcessPoolExecutor(side_by_side, mp_context=context, initializer=_one_thread) as pool:
-            for done, _ in enumerate(pool.map(partial(_one, cells), todo), 1):
-                report(stage, 1.0 - (len(todo) - done) / len(tasks))
-    return [line for name, _ in tasks for line in json.loads((cells / f"{name}.json").read_text(encoding="utf-8"))]
+    files = {name: cells / f"{name}.json" for name, _ in tasks}
+
+    def tell() -> None:
+        report(stage, sum(file.is_file() for file in files.values()) / len(files))
+
+    tell()
+    todo = [partial(_one, files[name], work) for name, work in tasks if not files[name].is_file()]
+    side_by_side(todo, workers, tell)
+    return [line for file in files.values() for line in json.loads(file.read_text(encoding="utf-8"))]
 
 
-def _one_thread() -> None:
-    import torch
-
-    torch.set_num_threads(1)
-
-
-def _one(cells: Path, task: Task) -> None:
-    name, work = task
+def _one(file: Path, work: Callable[[], Lines]) -> None:
     lines = work()
-    with written_whole(cells / f"{name}.json") as temporary:
+    with written_whole(file) as temporary:
         temporary.write_text(json.dumps(lines), encoding="utf-8")
 
 
