@@ -19,7 +19,19 @@ from gpae.table.levels import closest, find_level, listed
 if TYPE_CHECKING:
     from gpae.table.schema import Feature, Schema
 
-__all__ = ["Array", "Constraint", "Mask", "People", "Sums", "changed", "is_number", "judged", "position", "rank"]
+__all__ = [
+    "Array",
+    "Constraint",
+    "Mask",
+    "People",
+    "Sums",
+    "changed",
+    "is_number",
+    "judged",
+    "position",
+    "rank",
+    "refuse_numbers",
+]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -143,6 +155,14 @@ def position(schema: "Schema", name: str, constraint: Constraint) -> int:
 def is_number(feature: "Feature") -> bool:
     """Whether a feature is an amount, not a level."""
     return feature.kind in ("continuous", "integer")
+
+
+def refuse_numbers(feature: "Feature", constraint: Constraint) -> None:
+    """A number where levels are meant is an error."""
+    if is_number(feature):
+        raise InputError(
+            f"the constraint {constraint.words()!r} needs levels; {feature.name!r} is {feature.kind}: use a range"
+        )
 
 
 def rank(feature: "Feature", level: Any, constraint: Constraint) -> int:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field
 
-from gpae.errors import InputError
-from gpae.table.constraint import Array, Constraint, Mask, People, is_number, position, rank
+from gpae.table.constraint import Array, Constraint, Mask, People, position, rank, refuse_numbers
 from gpae.table.levels import Level, listed
 
 if TYPE_CHECKING:
@@ -29,9 +28,7 @@ class OneOf(Constraint):
     def check(self, schema: "Schema") -> None:
         """Refuse numbers, and levels that the feature does not have."""
         super().check(schema)
-        if is_number(schema[self.feature]):
-            kind = schema[self.feature].kind
-            raise InputError(f"the constraint {self.words()!r} needs levels; {self.feature!r} is {kind}: use a range")
+        refuse_numbers(schema[self.feature], self)
         self._allowed(schema)
 
     def _allowed(self, schema: "Schema") -> Mask:
