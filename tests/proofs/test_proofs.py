@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -133,6 +134,43 @@ def test_a_tree_program_proves_or_finds(
     elif best < -1e-6:  # where it is next to what is needed, rounding in the sums leaves the question open
         assert certificate is not None
         assert certificate.best <= certificate.needed == forest.forest.needed_for(margin)
+
+
+def raw(values: np.ndarray) -> np.ndarray:
+    """Missing numbers as they are, for trees that have a way of their own for them."""
+    return np.where((np.arange(7) == 2) & np.isnan(values[:, [2]]), np.nan, columns(values))
+
+
+def flagged(values: np.ndarray) -> np.ndarray:
+    """Missing numbers filled in, and a column that says so."""
+    return np.column_stack([columns(values), np.isnan(values[:, 2])])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("made", [raw, flagged])
+@pytest.mark.parametrize("kind", ["forest", "histograms"])
+def test_trees_that_ask_whether_a_number_is_missing_prove_or_find(
+    kind: str, made: Callable[[np.ndarray], np.ndarray], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    score = columns(EVERY) @ rng.normal(size=7) + rng.normal(size=len(EVERY)) + 2.0 * np.isnan(EVERY[:, 2])
+    wanted = score > np.quantile(score, 0.8)
+    model = clone(MODELS[kind]).fit(made(EVERY), wanted)
+    forest = Forest.of(model, made(EVERY), 1)
+    assert forest is not None
+    found = ForestOfFeatures.probed(forest, made, SCHEMA, EVERY)
+    assert found is not None
+    for person in rng.choice(np.flatnonzero(np.isnan(EVERY[:, 2])), 8):
+        rules = [RULES[i] for i in rng.choice(len(RULES), 2, replace=False)]
+        free, layout = asked([*rules, {"kind": "fixed", "features": ["age"]}], EVERY[person])
+        every = allowed(free, layout)
+        best = model.predict_proba(made(every))[:, 1].max() if len(every) else 0.0
+        certificate, row = by_trees(free, found, 20.0)
+        if best > 0.5 + 1e-6:
+            assert certificate is None
+            assert row is not None
+        elif best < 0.5 - 1e-6:
+            assert certificate is not None
 
 
 def test_a_model_that_is_no_sum_of_parts_is_not_taken_for_one() -> None:

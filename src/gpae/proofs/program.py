@@ -69,8 +69,11 @@ class Program:
         self.rows.append(({v: c for v, c in expression.items() if v != CONSTANT}, low - constant, high - constant))
 
     def largest(self, goal: Sum, seconds: float) -> Outcome:
-        """Solve for the largest value of a sum."""
+        """Solve for the largest value of a sum; with numbers that a solver cannot take, nothing is proved."""
         n = len(self.lower)
+        numbers = [c for row in (goal, *(row for row, _, _ in self.rows)) for c in row.values()]
+        if not np.isfinite(np.array(numbers)).all():
+            return Outcome(-np.inf, np.inf, None, proved=False)
         cost = np.zeros(n)
         for variable, weight in goal.items():
             if variable != CONSTANT:

@@ -209,23 +209,34 @@ class _TreeProgram:
         """Who has no value may stay without, which has a way of its own, or be given one."""
         stays_left = bool(tree.goes_left(node, self.trees.absent[[c]])[0])
         given = [part for part in self.rows.parts[i] if part.taken not in self.rows.stays[i]]
-        if not given:
-            return stays_left
-        left = dict.fromkeys(self.rows.stays[i], 1.0) if stays_left else {}
-        slope = self.trees.slope[c]
-        cut = (float(tree.threshold[node]) - self.trees.offset[c]) / slope if slope else np.nan
-        program, blur = self.rows.program, self._blur(i)
-        for part in given:
-            above = program.binary()
-            program.between(-np.inf, {above: 1.0, part.taken: -1.0}, 0.0)
-            low, high = _part_ends(program, part)
-            # with the part taken: value <= cut + blur + (high - cut) above, and value >= cut - blur where above
-            program.between(-np.inf, _minus(part.value, {above: max(high - cut, 0.0), part.taken: cut + blur}), 0.0)
-            drop = max(cut - low, 0.0)
-            program.between(0.0, _minus(part.value, {above: drop, part.taken: cut - blur - drop}), np.inf)
-            side = {part.taken: 1.0, above: -1.0} if slope > 0 else {above: 1.0}
-            left = _minus(left, {v: -w for v, w in side.items()})
-        return left
+        left: Sum = dict.fromkeys(self.rows.stays[i], 1.0) if stays_left else {}
+        slope, offset = self.trees.slope[c], self.trees.offset[c]
+        if not slope:  # such as a column that says whether the number is missing
+            given_left = bool(tree.goes_left(node, np.array([offset]))[0])
+            left |= {part.taken: 1.0 for part in given if given_left}
+        else:
+            cut = (float(tree.threshold[node]) - offset) / slope
+            for part in given:
+                above = self._part_above(part, cut, self._blur(i))
+                left |= _minus({part.taken: 1.0}, above) if slope > 0 else above
+        every = {*self.rows.stays[i], *(part.taken for part in given)}
+        return bool(left) if not left or left == dict.fromkeys(every, 1.0) else left
+
+    def _part_above(self, part: Part, cut: float, blur: float) -> Sum:
+        """A sum that is 1 where a part is taken with a value above a threshold, which may be endless."""
+        program = self.rows.program
+        low, high = _part_ends(program, part)
+        if high < cut - blur:
+            return {}
+        if low > cut + blur:
+            return {part.taken: 1.0}
+        above = program.binary()
+        program.between(-np.inf, {above: 1.0, part.taken: -1.0}, 0.0)
+        # with the part taken: value <= cut + blur + (high - cut) above, and value >= cut - blur where above
+        program.between(-np.inf, _minus(part.value, {above: max(high - cut, 0.0), part.taken: cut + blur}), 0.0)
+        drop = max(cut - low, 0.0)
+        program.between(0.0, _minus(part.value, {above: drop, part.taken: cut - blur - drop}), np.inf)
+        return {above: 1.0}
 
     def _reach(self, i: int) -> tuple[float, float]:
         """The least and the largest value of a number over its parts."""

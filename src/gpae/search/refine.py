@@ -37,8 +37,8 @@ _COORDINATE_ROUNDS = 4
 _NUMBERS, _FEW_NUMBERS = 1_500_000, 20_000
 """In candidates that are judged together, and in the first of them where there is a deadline to keep. Larger arrays
 are given back to the system each time, which takes longer than what is done with them."""
-_FEW_ROWS = 100
-"""That a model of unknown speed is asked about first where there is a deadline."""
+_FEW_ROWS, _ANY = 100, 1e9
+"""Rows that a model of unknown speed is asked about first where there is a deadline, and where there is none."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,9 @@ class Count:
 
     def rows_within(self, seconds: float) -> int:
         """About so many rows are answered in that time; of a model that was not asked yet a few."""
-        return max(int(min(seconds * self.rows / max(self.seconds, 1e-9), _NUMBERS)), 1) if self.rows else _FEW_ROWS
+        if not self.rows:
+            return _FEW_ROWS
+        return max(int(min(seconds * self.rows / max(self.seconds, 1e-9), _ANY)), 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
