@@ -367,7 +367,9 @@ def test_another_model_than_the_one_that_was_explained_is_refused(
     given.save(tmp_path / "mine.gpae")
     strict = make_pipeline(model[0], LogisticRegression()).fit(TRAIN[FEATURES], TRAIN.income > 100)
     with pytest.raises(InputError, match=r"not the model that the explainer was made for.* it favours \d+%; give the"):
-        TabularExplainer.load(tmp_path / "mine.gpae", model=lambda table: strict.predict_proba(table)[:, 1])
+        TabularExplainer.load(tmp_path / "mine.gpae", model=strict)
+    with pytest.raises(InputError, match=r"the model gives no probabilities, which the explainer was made with"):
+        TabularExplainer.load(tmp_path / "mine.gpae", model=model.predict)
 
 
 def test_an_end_that_a_rule_sets_is_told(given: TabularExplainer, people: pd.DataFrame) -> None:

@@ -87,7 +87,8 @@ class Learnt:
         """
         schema, encoded = codec.schema, codec.encode(train)
         assert schema.labels is not None
-        given = GivenModel.of(model, TableMaker.like(train, schema), schema.labels)
+        known = _spread_out(encoded.values, _TO_PROBE)
+        given = GivenModel.of(model, TableMaker.like(train, schema), schema.labels, known)
         scores = given(encoded.values)
         if (scores > 0.5).all() or (scores <= 0.5).all():
             says = schema.labels[int(scores[0] > 0.5)]
@@ -121,15 +122,19 @@ class Learnt:
 
     def with_model(self, model: Any, given: GivenModel, rows: Encoded) -> "Learnt":
         """The same with a user's model to decide; ``rows`` are some to look at it with."""
-        some = rows.values[np.linspace(0, len(rows.values) - 1, min(_TO_PROBE, len(rows.values))).astype(int)]
+        some = _spread_out(rows.values, _TO_PROBE)
         provers = provers_of(model, given, self.codec.schema, some, given.favourable)
         return replace(self, given=given, provers=provers)
 
-    def with_given(self, model: Any) -> "Learnt":
-        """The same with the user's model that it was learnt from; some favourable rows stand for its training table."""
+    def with_given(self, model: Any, speaks: str) -> "Learnt":
+        """The same with the user's model that it was learnt from; some favourable rows stand for its training table.
+
+        ``speaks``: how it was asked.
+        """
         some = self.codec.decode(self.favourable.some)
         assert self.codec.schema.labels is not None
-        given = GivenModel.of(model, TableMaker.like(some, self.codec.schema), self.codec.schema.labels)
+        maker = TableMaker.like(some, self.codec.schema)
+        given = GivenModel.of(model, maker, self.codec.schema.labels, speaks=speaks)
         encoded = self.codec.encode(some)
         favoured = float((given(encoded.values) > 0.5).mean())
         if favoured < _THE_SAME:
@@ -215,7 +220,7 @@ class Learnt:
         values = {
             "codec": self.codec.to_dict(),
             "calibration": None if trust.calibration is None else asdict(trust.calibration),
-            "given": self.given is not None,
+            "given": None if self.given is None else self.given.speaks,
             "fidelity": None if self.fidelity is None else asdict(self.fidelity),
         }
         return State(arrays, values).with_part("method", self.method.state())
@@ -254,6 +259,11 @@ def _refuse_the_other_way_round(scores: Array, labels: Labels, favourable: Level
             f"the model's scores are lower where the label is {favourable!r} (AUC {auc:.2f}): they seem to be of the "
             "other label; give a function of a table that returns the probability of the favourable one"
         )
+
+
+def _spread_out(values: Array, n: int) -> Array:
+    """At most n of some rows, from the first to the last."""
+    return values[np.linspace(0, len(values) - 1, min(n, len(values))).astype(int)]
 
 
 def _watched(classifier: Any, X: Rows, y: Labels) -> tuple[Rows, Labels]:

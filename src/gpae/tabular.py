@@ -360,16 +360,16 @@ class TabularExplainer:
             explainer = cls(**values, **hyper_parameters)
             state = saved.part("learnt")
             learnt = Learnt.from_state(state, explainer._new_method())
-            explains_another = bool(state.values["given"])
+            speaks = state.values["given"]
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ArtefactError(f"{path} is not a model that this version can read ({error}); fit it again") from error
-        if explains_another and model is None:
+        if speaks and model is None:
             raise InputError(
                 f"{path} explains a model that is not in the file; give it: load({str(path)!r}, model=...)"
             )
-        if not explains_another and model is not None:
+        if not speaks and model is not None:
             raise InputError(f"{path} explains the classifier that is in the file; load it without model=")
-        explainer.learnt_ = learnt.with_given(model) if explains_another else learnt
+        explainer.learnt_ = learnt.with_given(model, speaks) if speaks else learnt
         return explainer
 
 

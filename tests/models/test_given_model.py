@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import torch
 from sklearn.compose import make_column_transformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -105,6 +108,33 @@ def test_decision_values_are_squashed_and_decide_alike() -> None:
 )
 def test_a_function_may_answer_in_many_ways(answer: Any) -> None:
     np.testing.assert_array_equal(given(answer)(VALUES) > 0.5, TRAIN.income > 50)
+
+
+def test_a_model_that_decides_elsewhere_than_its_scores_say_is_asked_for_what_decides() -> None:
+    model = pipeline(LogisticRegression())
+    strict = FixedThresholdClassifier(FrozenEstimator(model), threshold=0.9, pos_label="yes").fit(TRAIN, TRAIN.loan)
+    asked = GivenModel.of(strict, MAKER, LABELS, VALUES)
+    assert asked.speaks == "predictions"
+    np.testing.assert_array_equal(asked(VALUES) > 0.5, strict.predict(TRAIN[FEATURES]) == "yes")
+    assert (asked(VALUES) > 0.5).sum() < (given(model)(VALUES) > 0.5).sum()
+    assert GivenModel.of(model, MAKER, LABELS, VALUES).speaks == "probabilities"
+
+
+def test_a_booster_is_asked_with_the_columns_that_it_was_fitted_with_in_their_order() -> None:
+    numbers = TRAIN[["income", "debt", "loan"]]
+    codec = Codec.fit(numbers, Schema.infer(numbers, label="loan", favourable="yes"))
+    turned = numbers[["debt", "income"]]
+    model = lightgbm.train(
+        {"objective": "binary", "verbose": -1, "num_leaves": 4}, lightgbm.Dataset(turned, numbers.loan == "yes"), 5
+    )
+    asked = GivenModel.of(model, TableMaker.like(numbers, codec.schema), LABELS)
+    np.testing.assert_allclose(asked(codec.encode(numbers).values), model.predict(turned), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_labels_may_be_numbers(kind: type) -> None:
+    asked = GivenModel.of(lambda f: np.where(f.income > 50, 2, 1).astype(kind), MAKER, (1, 2))
+    np.testing.assert_array_equal(asked(VALUES), (TRAIN.income > 50).astype(float))
 
 
 def test_an_object_with_predict_only_is_asked_for_labels() -> None:

@@ -1,5 +1,6 @@
 """The classifier that a user brings: asked with tables like its training table, its answers checked and counted."""
 
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ __all__ = ["GivenModel", "logit_of"]
 
 _LARGEST_LOGIT = 30.0
 """Of a model that says 0 or 1, or only a label."""
+_A_DRAW = 1e-6
+"""So near one half, rounding may decide."""
 _AT_ONCE = 200_000
 """Rows in one call at most, so that the model's own copies of them fit in memory."""
 
@@ -35,7 +38,7 @@ class GivenModel:
         What the model says of a table: numbers from 0 to 1, above one half for the favourable class.
     speaks
         Where they come from: ``"probabilities"``, ``"decision values"`` (squashed by the logistic function; their zero
-        is one half) or ``"labels"`` (0 and 1).
+        is one half), ``"predictions"`` (of labels, 0 and 1) or, of a function, ``"whatever it returns"``.
     maker
         Makes the tables.
     names
@@ -57,11 +60,38 @@ class GivenModel:
     rows: int = field(default=0)
 
     @classmethod
-    def of(cls, model: Any, maker: TableMaker, labels: tuple[Level, Level]) -> "GivenModel":
-        """Find out how a model is asked; one that cannot be asked is refused."""
+    def of(
+        cls,
+        model: Any,
+        maker: TableMaker,
+        labels: tuple[Level, Level],
+        values: Array | None = None,
+        speaks: str | None = None,
+    ) -> "GivenModel":
+        """Find out how a model is asked; one that cannot be asked is refused.
+
+        A model may say its probabilities or decision values, and decide otherwise than by one half or zero: at another
+        threshold, say. On rows, ``values``, its scores must tell what it predicts, or else its predictions alone are
+        asked for. ``speaks``: how it is asked, where that is known.
+        """
         names, as_array = _wanted(model, maker)
-        scores, speaks = _scores(model, labels)
-        return cls(scores, speaks, maker, names, as_array, _favourable(getattr(model, "classes_", None), labels))
+        favourable = _favourable(getattr(model, "classes_", None), labels)
+        ways = [
+            cls(scores, kind, maker, names, as_array, favourable)
+            for scores, kind in _ways(model, labels)
+            if speaks in (None, kind)
+        ]
+        if not ways:
+            raise InputError(f"the model gives no {speaks}, which the explainer was made with; give the same model")
+        if values is None or len(ways) == 1:
+            return ways[0]
+        predicted = ways[-1](values) > 0.5
+        return next(way for way in ways if way._tells(predicted, values))
+
+    def _tells(self, predicted: NDArray[np.bool_], values: Array) -> bool:
+        """Whether the scores of rows say what is predicted for them, where they are not a draw."""
+        scores = self(values)
+        return bool((((scores > 0.5) == predicted) | (np.abs(scores - 0.5) < _A_DRAW)).all())
 
     def of_table(self, table: Any) -> Array:
         """The scores of a table in the user's units, which holds at least the model's columns."""
@@ -137,35 +167,41 @@ def _wanted(model: Any, maker: TableMaker) -> tuple[tuple[str, ...], bool]:
 
 def _names_in(model: Any) -> tuple[str, ...] | None:
     """The names that a fitted model remembers, under whichever name its library keeps them."""
-    for attribute in ("feature_names_in_", "feature_names_", "feature_names"):
+    for attribute in ("feature_names_in_", "feature_names_", "feature_names", "feature_name"):
         try:
             names = getattr(model, attribute, None)
         except Exception:  # a property of a model that is not fitted may raise anything
             continue
         names = names() if callable(names) else names
-        if names is not None and len(names) and all(isinstance(name, str) for name in names):
+        if names is None or not len(names) or not all(isinstance(name, str) for name in names):
+            continue
+        if not all(re.fullmatch(r"Column_\d+", name) for name in names):  # LightGBM's, where it was given none
             return tuple(names)
     return None
 
 
-def _scores(model: Any, labels: tuple[Level, Level]) -> tuple[Scores, str]:
-    """How a model is asked, and what it answers with."""
+def _ways(model: Any, labels: tuple[Level, Level]) -> list[tuple[Scores, str]]:
+    """How a model can be asked, and what it answers with; what says most comes first, what decides last."""
     if isinstance(model, type):
         raise InputError(f"{model.__name__} is a class; give a fitted model")
-    classes = getattr(model, "classes_", None)
-    if callable(getattr(model, "predict_proba", None)):
-        at = _favourable(classes, labels)
-        return lambda table: _column(np.asarray(model.predict_proba(table), dtype=np.float64), at), "probabilities"
-    if callable(getattr(model, "decision_function", None)):
-        sign = 1.0 if _favourable(classes, labels) == 1 else -1.0
-        return lambda table: _squashed(sign * np.asarray(model.decision_function(table), np.float64)), "decision values"
     if _is_torch(model):
-        return lambda array: _of_torch(model, array), "probabilities"
+        return [(lambda array: _of_torch(model, array), "probabilities")]
     if _is_booster(model):
-        return lambda table: np.asarray(model.inplace_predict(table), dtype=np.float64), "probabilities"
-    for ask in (getattr(model, "predict", None), model):
-        if callable(ask):
-            return _of_anything(ask, labels)
+        return [(lambda table: np.asarray(model.inplace_predict(table), dtype=np.float64), "probabilities")]
+    at, ways = _favourable(getattr(model, "classes_", None), labels), list[tuple[Scores, str]]()
+    if callable(getattr(model, "predict_proba", None)):
+        ways.append(
+            (lambda table: _column(np.asarray(model.predict_proba(table), dtype=np.float64), at), "probabilities")
+        )
+    if callable(getattr(model, "decision_function", None)):
+        sign = 1.0 if at == 1 else -1.0
+        ways.append(
+            (lambda table: _squashed(sign * np.asarray(model.decision_function(table), np.float64)), "decision values")
+        )
+    if callable(getattr(model, "predict", None)):
+        return [*ways, (_of_anything(model.predict, labels), "predictions")]
+    if ways or callable(model):
+        return ways or [(_of_anything(model, labels), "whatever it returns")]
     raise InputError(
         f"a {type(model).__name__} cannot be explained: it has no predict_proba, decision_function or predict, and "
         "cannot be called; give a fitted model, or a function of a table that returns probabilities or labels"
@@ -202,17 +238,19 @@ def _squashed(d: Array) -> Array:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(d, -_LARGEST_LOGIT, _LARGEST_LOGIT))))
 
 
-def _of_anything(ask: Callable[[Any], Any], labels: tuple[Level, Level]) -> tuple[Scores, str]:
+def _of_anything(ask: Callable[[Any], Any], labels: tuple[Level, Level]) -> Scores:
     """A function that returns probabilities, two columns of them, or labels: which of these, every answer shows."""
 
     def scores(table: Any) -> Array:
         said = np.asarray(ask(table))
         said = _column(said, 1) if said.ndim == 2 else said
         if said.dtype.kind == "f" or (said.dtype.kind == "O" and all(isinstance(one, float) for one in said.flat)):
-            return said.astype(np.float64)
+            said = said.astype(np.float64)
+            coded = ((said < 0) | (said > 1)).any() and all(find_level(labels, one) is not None for one in set(said))
+            return _of_labels(said, labels) if coded else said
         return _of_labels(said, labels)
 
-    return scores, "whatever it returns"
+    return scores
 
 
 def _of_labels(said: NDArray[Any], labels: tuple[Level, Level]) -> Array:

@@ -64,7 +64,9 @@ def provers_of(model: Any, given: GivenModel, schema: Schema, values: Array, fav
     if forest is None:
         return ()
     trees = ForestOfFeatures.probed(forest, columns, schema, values)
-    return () if trees is None else (partial(_by_trees, trees),)
+    if trees is None or not _decides_alike(forest, trees.columns(values), given(values)):
+        return ()
+    return (partial(_by_trees, trees),)
 
 
 def _linear(
@@ -79,6 +81,13 @@ def _by_trees(
     trees: ForestOfFeatures, person: Freedom, seconds: float, margin: float
 ) -> tuple[Certificate | None, Array | None]:
     return by_trees(person, trees, seconds, margin)
+
+
+def _decides_alike(forest: Forest, columns: Array, scores: Array) -> bool:
+    """Whether the sum of the trees says which rows the model favours."""
+    above = forest.base + sum((tree(columns) for tree in forest.trees), np.zeros(len(columns))) - forest.needed
+    clear = np.abs(above) > _ALIKE
+    return bool(((above > 0) == (scores > 0.5))[clear].all())
 
 
 def _are_logits(sums: Array, scores: Array) -> bool:

@@ -178,9 +178,13 @@ def _sklearn_histogram(model: Any) -> Read | None:
 
 def _xgboost(model: Any) -> Read | None:
     """XGBoost's trees of numbers, by its own JSON."""
-    if not type(model).__module__.startswith("xgboost") or not hasattr(model, "get_booster"):
+    if not type(model).__module__.startswith("xgboost"):
         return None
-    booster = model.get_booster()
+    native = not hasattr(model, "get_booster")
+    booster = model if native else model.get_booster()
+    best = None if native else getattr(model, "best_iteration", None)
+    if best is not None:  # with early stopping, what came after the best is not asked
+        booster = booster[: best + 1]
     names = booster.feature_names
     trees = []
     for text in booster.get_dump(dump_format="json"):
@@ -190,6 +194,8 @@ def _xgboost(model: Any) -> Read | None:
         if tree is None:
             return None
         trees.append(tree)
+    if native:
+        return trees, lambda X: model.inplace_predict(X, predict_type="margin"), 0.0, np.float32
     return trees, lambda X: model.predict(X, output_margin=True), 0.0, np.float32
 
 
@@ -221,8 +227,8 @@ def _from_nodes(nodes: list[dict[str, Any]], names: list[str] | None) -> Tree | 
 
 def _lightgbm(model: Any) -> Read | None:
     """LightGBM's trees of numbers, by its own dump."""
-    booster = getattr(model, "booster_", None)
-    if booster is None or not hasattr(booster, "dump_model"):
+    booster = getattr(model, "booster_", model)
+    if not type(booster).__module__.startswith("lightgbm") or not hasattr(booster, "dump_model"):
         return None
     trees = []
     for one in booster.dump_model()["tree_info"]:

@@ -24,7 +24,8 @@ _RELATIONS = {ast.LtE: "at_most", ast.GtE: "at_least", ast.Eq: "equal"}
 class Linear(Constraint):
     """A weighted sum of numbers is at most, at least or exactly some number.
 
-    It does not apply to a person of whom one of the numbers is missing or a code, as long as that stays so.
+    It does not apply to a person of whom one of the numbers is missing or a code, as long as that stays so. A second
+    sum, ``positive``, must be above ``beyond``: what a ratio is divided by.
 
     Examples
     --------
@@ -33,7 +34,7 @@ class Linear(Constraint):
     >>> Linear.parse("`total debt` = rent + food").words()
     'total debt - rent - food = 0'
     >>> Linear.parse("debt / income <= 0.4").words()
-    'debt - 0.4 income <= 0'
+    'debt - 0.4 income <= 0 with income > 0'
     """
 
     kind: Literal["linear"] = "linear"
@@ -41,6 +42,8 @@ class Linear(Constraint):
     at_most: FiniteFloat | None = None
     at_least: FiniteFloat | None = None
     equal: FiniteFloat | None = None
+    positive: dict[str, Annotated[FiniteFloat, Field()]] = Field(default_factory=dict)
+    beyond: FiniteFloat = 0.0
 
     @model_validator(mode="after")
     def _says_something(self) -> "Linear":
@@ -57,8 +60,8 @@ class Linear(Constraint):
     def parse(cls, text: str) -> "Linear":
         """Read a rule such as ``A <= B``, ``A = B + C``, ``A / B >= 2`` or ``2 * A - B <= 10``.
 
-        Names that are no plain words are put between backquotes. A ratio stands alone on its side, against a number,
-        and its denominator must not be negative.
+        Names that are no plain words are put between backquotes. A ratio stands alone on its side, against a number;
+        what it is divided by must then be above 0.
         """
         quoted: list[str] = []
 
@@ -80,30 +83,28 @@ class Linear(Constraint):
             relation = {"at_most": "at_least", "at_least": "at_most"}.get(relation, relation)
         reader = _Reader(text, quoted)
         if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Div) and not isinstance(left.right, ast.Constant):
-            # A / B <= r is A - r B <= 0 as long as B is not negative
-            ratio = reader.number(right)
-            terms = reader.minus(reader.terms(left.left), reader.scaled(reader.terms(left.right), ratio))
+            # A / B <= r is A - r B <= 0 as long as B is above 0
+            ratio, divisor = reader.number(right), reader.terms(left.right)
+            terms = reader.minus(reader.terms(left.left), reader.scaled(divisor, ratio))
         else:
-            terms = reader.minus(reader.terms(left), reader.terms(right))
+            terms, divisor = reader.minus(reader.terms(left), reader.terms(right)), {}
         bound = -terms.pop("", 0.0)
         terms = {name: weight for name, weight in terms.items() if weight}
         if not terms:
             raise _not_a_rule(text)
-        return cls.model_validate({"terms": terms, relation: bound + 0.0})
+        beyond = -divisor.pop("", 0.0)
+        return cls.model_validate({"terms": terms, relation: bound + 0.0, "positive": divisor, "beyond": beyond + 0.0})
 
     def about(self) -> tuple[str, ...]:
         """Names of the features that it speaks of."""
-        return tuple(self.terms)
+        return tuple({**self.terms, **self.positive})
 
     def check(self, schema: "Schema") -> None:
         """Refuse levels."""
         super().check(schema)
-        for name in self.terms:
+        for name in self.about():
             if not is_number(schema[name]):
                 raise InputError(f"the constraint {self.words()!r} needs numbers; {name!r} is {schema[name].kind}")
-
-    def _weights(self, schema: "Schema") -> Array:
-        return np.array([self.terms.get(name, 0.0) for name in schema.names])
 
     def ends(self) -> tuple[float, float]:
         """The least and the largest value of the sum; infinite where there is none."""
@@ -113,35 +114,46 @@ class Linear(Constraint):
         return low, np.inf if self.at_most is None else self.at_most
 
     def sums(self, schema: "Schema") -> Sums:
-        """One sum."""
+        """The sum, and what it is divided by, if anything."""
         low, high = self.ends()
-        return Sums(self._weights(schema)[None], np.array([low]), np.array([high]))
+        rows = [(self.terms, low, high), *([(self.positive, self.beyond, np.inf)] if self.positive else [])]
+        weights = [[terms.get(name, 0.0) for name in schema.names] for terms, _, _ in rows]
+        return Sums(np.array(weights), np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
 
     def broken(self, own: Array, plan: Array, schema: "Schema") -> Mask:
         """Which plans lie outside."""
-        at = [position(schema, name, self) for name in self.terms]
-        weights = np.array(list(self.terms.values()))
+        at = [position(schema, name, self) for name in self.about()]
         applies = np.ones(len(plan), dtype=np.bool_)
         for i in at:
             applies &= judged(schema.features[i], own[:, i], plan[:, i])
         values = np.where(applies[:, None], plan[:, at], 0.0)
-        total = values @ weights
-        low, high = self.ends()
+        weights, divisor = (np.array([part.get(n, 0.0) for n in self.about()]) for part in (self.terms, self.positive))
+        total, (low, high) = values @ weights, self.ends()
         slack = SLACK * np.maximum(1.0, np.abs(values * weights).sum(axis=1))
-        return np.asarray(applies & ((total < low - slack) | (total > high + slack)))
+        broken = (total < low - slack) | (total > high + slack)
+        if self.positive:
+            broken |= values @ divisor <= self.beyond
+        return np.asarray(applies & broken)
 
     def words(self) -> str:
         """What it says, as part of a sentence."""
-        text = ""
-        for name, weight in self.terms.items():
-            size = "" if abs(weight) == 1 else f"{abs(weight):g} "
-            sign = ("- " if weight < 0 else "+ ") if text else ("-" if weight < 0 else "")
-            text += f"{' ' if text else ''}{sign}{size}{name}"
+        text = _sum_in_words(self.terms)
+        divided = f" with {_sum_in_words(self.positive)} > {self.beyond:g}" if self.positive else ""
         if self.equal is not None:
-            return f"{text} = {self.equal:g}"
+            return f"{text} = {self.equal:g}{divided}"
         if self.at_least is not None and self.at_most is not None:
-            return f"{self.at_least:g} <= {text} <= {self.at_most:g}"
-        return f"{text} <= {self.at_most:g}" if self.at_most is not None else f"{text} >= {self.at_least:g}"
+            return f"{self.at_least:g} <= {text} <= {self.at_most:g}{divided}"
+        relation = f"<= {self.at_most:g}" if self.at_most is not None else f">= {self.at_least:g}"
+        return f"{text} {relation}{divided}"
+
+
+def _sum_in_words(terms: dict[str, float]) -> str:
+    text = ""
+    for name, weight in terms.items():
+        size = "" if abs(weight) == 1 else f"{abs(weight):g} "
+        sign = ("- " if weight < 0 else "+ ") if text else ("-" if weight < 0 else "")
+        text += f"{' ' if text else ''}{sign}{size}{name}"
+    return text
 
 
 class _Reader:
