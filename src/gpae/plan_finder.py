@@ -148,11 +148,11 @@ class PlanFinder:
             report("searching", part.stop / len(todo))
         without = todo[plans.status[todo] == Status.NOT_FOUND]
         for done, row in enumerate(without.tolist()):
-            if asked.deadline.left() <= 0:
+            if not plans.count.has_time(asked.deadline):
                 break
             report("proving", done / len(without))
             self._proved(freedom.rows(np.array([row])), row, asked, plans)
-        if asked.deadline.left() <= 0:
+        if not plans.count.has_time(asked.deadline):
             plans.status[plans.status == Status.NOT_FOUND] = Status.TIMEOUT
         return plans
 
@@ -161,6 +161,8 @@ class PlanFinder:
         n = len(freedom)
         plans, said = Plans([], np.full(n, str(Status.NOT_FOUND), dtype="<U18")), np.full(n, np.nan)
         for part in deadline.portions(n, _LOOKED_AT_FIRST, n):
+            if not plans.count.has_time(deadline):
+                break
             people = np.arange(n)[part]
             said[part] = plans.count.ask(self.logits, freedom, people, freedom.x[part])
         # bounds without room may lie elsewhere than the person, who then has to go there
@@ -201,19 +203,19 @@ class PlanFinder:
         neighbours = _NEIGHBOURS if asked.k == 1 else _MORE_NEIGHBOURS
         found = self._searched(part, asked, plans.count, neighbours, self._proposals(part, asked, plans.count))
         missing = np.setdiff1d(np.arange(len(who)), found.row)
-        if len(missing) and asked.deadline.left() > 0:
+        if len(missing) and plans.count.has_time(asked.deadline):
             again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part), hard=True)
             found = Found.joined([found, Found(missing[again.row], again.u, again.cost)])
         n_plans = np.bincount(found.row, minlength=len(who))
         few = np.flatnonzero((n_plans > 0) & (n_plans < asked.k))
-        if len(few) and asked.deadline.left() > 0:
+        if len(few) and plans.count.has_time(asked.deadline):
             again = self._searched(part.rows(few), asked, plans.count, _MANY_NEIGHBOURS, _nothing(part))
             found = _with_more(found, Found(few[again.row], again.u, again.cost), len(who))
         sure = part.rows(found.row).permits(found.u)
         found = Found(found.row[sure], found.u[sure], found.cost[sure])
         plans.found.append(Found(who[found.row], found.u, found.cost))
         plans.status[who[found.row]] = Status.FOUND
-        if asked.deadline.left() <= 0 and asked.k > 1:
+        if not plans.count.has_time(asked.deadline) and asked.k > 1:
             n_plans = np.bincount(found.row, minlength=len(who))
             plans.status[who[(n_plans > 0) & (n_plans < asked.k)]] = Status.TIMEOUT
 
@@ -222,7 +224,7 @@ class PlanFinder:
         if self.propose is None:
             return _nothing(part)
         row, u = self.propose(part, asked.seed)
-        if self.refit is None or not len(row):
+        if self.refit is None or not len(row) or not count.has_time(asked.deadline):
             return row, u
         u = snapped(part.rows(row), u)
         said = count.ask(self.wanted, part, row, u)

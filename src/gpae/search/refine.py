@@ -48,14 +48,21 @@ class Count:
     calls: int = 0
     rows: int = 0
     seconds: float = 0.0
+    shortest: float = 0.0
+    """Of the times that single calls took: what one takes, however few rows it is about."""
 
     def ask(self, logits: Logits, freedom: Freedom, person: NDArray[np.intp], U: Array) -> Array:
         """Ask once, and count it."""
         begun = time.monotonic()
         said = logits(freedom, person, U)
-        self.seconds += time.monotonic() - begun
-        self.calls, self.rows = self.calls + 1, self.rows + len(U)
+        took = time.monotonic() - begun
+        self.shortest = min(took, self.shortest) if self.calls else took
+        self.calls, self.rows, self.seconds = self.calls + 1, self.rows + len(U), self.seconds + took
         return said
+
+    def has_time(self, deadline: Deadline) -> bool:
+        """Whether there is time for one more call, and for the last one, which judges plans as they are written."""
+        return deadline.left() > 2.0 * self.shortest
 
     def rows_within(self, seconds: float) -> int:
         """About so many rows are answered in that time; of a model that was not asked yet a few."""
@@ -91,6 +98,8 @@ class Judge:
         """Which plans the model decides as wanted; what there is no time to ask about is not accepted."""
         good = np.zeros(len(U), dtype=np.bool_)
         for part in self.deadline.portions(len(U), self.at_once(), len(U)):
+            if not self.count.has_time(self.deadline):
+                break
             said = self.count.ask(self.logits, freedom, person[part], U[part])
             good[part] = self.sign[person[part]] * said > self.margin[person[part]]
         return good
@@ -122,7 +131,7 @@ def refine(
     for beam, trimming in zip(beams, (_ROUGHLY, _FINELY), strict=True):
         plans = plans.cheapest(beam)
         for trim in trimming:
-            if judge.deadline.left() <= 0 or not len(plans.person):
+            if not judge.count.has_time(judge.deadline) or not len(plans.person):
                 break
             plans = trim(plans)
     return Refined(plans.person, plans.u, plans.cost)
