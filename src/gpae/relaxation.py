@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gpae.plan_finder import Asked, Outcome, PlanFinder
 from gpae.results import Status
-from gpae.table.change import Change
+from gpae.table.change import Change, forbidden
 from gpae.table.constraint import Array, Constraint, Mask
 from gpae.table.constraints.cost import Cost
 from gpae.table.freedom import Freedom
@@ -22,7 +22,6 @@ _TOLD = 3
 """Ways out that a person is told of, the cheapest first."""
 _AT_FIRST = 8
 """People who are looked at together at first where there is a deadline."""
-_FORBIDS = {Change.fixed: "{} must not change", Change.up: "{} may only go up", Change.down: "{} may only go down"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,9 +48,9 @@ class Question:
     def without_one(self) -> Iterator[tuple[str, "Question"]]:
         """Each thing that stands in the way, in words, and the question without it."""
         for i, feature in enumerate(self.schema.features):
-            change = Change.fixed if self.fixed[i] else feature.change
-            if change in _FORBIDS:
-                yield _FORBIDS[change].format(feature.name), self._with_free(i)
+            words = forbidden(feature.name, Change.fixed if self.fixed[i] else feature.change)
+            if words:
+                yield words, self._with_free(i)
         for rule in (*self.schema.constraints, *self.rules):
             if not isinstance(rule, Cost):
                 yield rule.words(), self._without(rule)

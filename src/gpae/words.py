@@ -135,7 +135,9 @@ def _after(change: ChangeInWords) -> str:
         return written(change.feature, change.after)
     known = not (np.isnan(change.low) or np.isnan(change.high))
     low, high = (change.low, change.high) if known else (change.after, change.after)
-    return _between(change.feature, change.after, low, high)
+    # further rather than less far: all changes are rounded, and each range holds with the others as planned
+    further = ROUND_FLOOR if change.after < change.before else ROUND_CEILING
+    return _between(change.feature, change.after, low, high, further)
 
 
 def plan_in_words(features: Sequence[Feature], before: NDArray[np.float64], after: NDArray[np.float64]) -> str:

@@ -156,7 +156,8 @@ class WrittenPlans:
     def _proof(self, row: int) -> Certificate:
         proofs = {self._rows[at]: proof for at, proof in self.outcome.certificates.items()}
         if row not in proofs:
-            raise InputError(f"row {row} has no proof; those of the rows {listed(sorted(proofs))} do")
+            others = f"those with one are {listed(sorted(proofs))}" if proofs else "nobody has"
+            raise InputError(f"row {row} has no proof; {others}")
         return proofs[row]
 
     # what changes
@@ -213,12 +214,13 @@ class WrittenPlans:
     def _change_in_words(self, ranges: Ranges, i: int, line: int) -> ChangeInWords:
         feature, person = int(ranges.feature[i]), int(self.place[line])
         lowest, highest = self._reach(person, feature)
+        low, high = (ranges.low[i], ranges.high[i]) if ranges.levels[i] is None else (np.nan, np.nan)
         return ChangeInWords(
             self.freedom.schema.features[feature],
             float(self.freedom.own[person, feature]),
             float(self.judged.values[line, feature]),
-            float(ranges.low[i]),
-            float(ranges.high[i]),
+            float(low),
+            float(high),
             lowest,
             highest,
             ranges.levels[i],

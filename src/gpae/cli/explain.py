@@ -8,6 +8,7 @@ import typer
 
 from gpae.cli.answers import block, counts, people
 from gpae.cli.options import Immutable, Json, Model, Queries, Seed
+from gpae.cli.own_model import OwnModel, imported
 from gpae.cli.rules import read_rules
 from gpae.cli.terminal import note, print_json, progress, results
 from gpae.files import check_place, written_whole
@@ -27,6 +28,7 @@ BAD_ROWS = 3
 def explain(
     model: Model,
     queries: Queries,
+    own_model: OwnModel = None,
     k: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Plans asked for each person.")] = 1,
     immutable: Immutable = None,
     output: Annotated[
@@ -66,8 +68,12 @@ def explain(
         Path | None,
         typer.Option("--proofs", metavar="FILE", help="Write the proofs of who has no plan (.json), too."),
     ] = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option("--plots", metavar="FOLDER", help="Draw the plans of the first people (see --show) as .png."),
+    ] = None,
     seed: Seed = 0,
-    show: Annotated[int, typer.Option(metavar="N", min=0, help="How many people to print at most (without -o).")] = 20,
+    show: Annotated[int, typer.Option(metavar="N", min=0, help="How many people to print or draw at most.")] = 20,
     as_json: Json = False,
 ) -> None:
     """Tell each person of a table what would have to change for the favourable decision.
@@ -82,7 +88,7 @@ def explain(
             check_place(place, (".parquet", ".csv", ".json"))
     if proofs is not None:
         check_place(proofs, (".json",))
-    explainer = TabularExplainer.load(model)
+    explainer = TabularExplainer.load(model, None if own_model is None else imported(own_model))
     table = read_table(queries)
     with progress():
         answer = explainer.explain(
@@ -105,6 +111,8 @@ def explain(
         if proofs is not None:
             with written_whole(proofs) as temporary:
                 temporary.write_text(json.dumps(answer.certificates, indent=1) + "\n", encoding="utf-8")
+        if plots is not None:
+            _draw(answer, plots, show)
     if as_json:
         print_json(_as_json(answer, output))
     elif output is None:
@@ -117,6 +125,18 @@ def explain(
 def _as_json(answer: "Answer", output: Path | None) -> dict[str, Any]:
     said: dict[str, Any] = {"summary": answer.summary(), "proofs": answer.certificates}
     return said | ({"output": str(output)} if output is not None else {"answers": answer.arrow.to_pylist()})
+
+
+def _draw(answer: "Answer", folder: Path, show: int) -> None:
+    """Draw the plans of the first people, one file each."""
+    from gpae.plots.style import to_png
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for line in answer.arrow.to_pylist():
+        row, plan, found = (line[answer.prefix + name] for name in ("row", "plan", "found"))
+        if found and row < show:
+            with written_whole(folder / f"row-{row}-plan-{plan}.png") as temporary:
+                temporary.write_bytes(to_png(answer.plot(row, plan)))
 
 
 def _print(answer: "Answer", queries: "pa.Table", features: tuple[str, ...], show: int) -> None:

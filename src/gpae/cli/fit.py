@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from gpae.cli.options import Immutable, Json, Seed, TableFile
+from gpae.cli.own_model import OwnModel, imported
 from gpae.cli.quality import quality
 from gpae.cli.settings import check_settings, parse_settings
 from gpae.cli.terminal import print_json, progress
@@ -42,6 +43,7 @@ def fit(
         Path | None,
         typer.Option(metavar="TABLE", help="Rows to choose and stop by; else a tenth of the training table."),
     ] = None,
+    own_model: OwnModel = None,
     method: Annotated[str, typer.Option(metavar="NAME", help="The method that searches plans.")] = "gpae",
     settings: Annotated[
         list[str] | None,
@@ -62,7 +64,7 @@ def fit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Fit a model to a table and save it.
+    """Fit a model to a table and save it; or learn to explain a model that exists.
 
     What each column means, its range and whether it may change is read off the table and shown. Correct it with
     --immutable and --drop, or write it down with --save-schema, edit it, and pass it as --schema.
@@ -77,12 +79,16 @@ def fit(
     people = read_table(table)
     schema = _schema(people, schema_file, label, favourable, immutable or [], drop or [])
     held_out = None if validation is None else read_table(validation)
-    explainer = _explainer(schema, hyper_parameters, method=method, scaling=scaling, seed=seed, prefix=prefix)
+    options: dict[str, Any] = {"method": method, "scaling": scaling, "seed": seed, "prefix": prefix}
+    explainer = _explainer(schema, hyper_parameters, **options)
     _show(schema, save_schema, as_json=as_json and show_schema, quiet=as_json)
     if output is None or show_schema:
         return
     with progress():
-        explainer.fit(people, validation=held_out)
+        if own_model is None:
+            explainer.fit(people, validation=held_out)
+        else:
+            explainer = _explaining(imported(own_model), people, held_out, schema, options | hyper_parameters)
     explainer.save(output)
     _tell(_summary(explainer, output, people, held_out), as_json)
 
@@ -138,6 +144,24 @@ def _explainer(schema: "Schema", hyper_parameters: dict[str, Any], **options: An
     return explainer
 
 
+def _explaining(
+    model: Any, people: "pa.Table", held_out: "pa.Table | None", schema: "Schema", options: dict[str, Any]
+) -> "TabularExplainer":
+    """Learn to explain a model, which is asked with pandas frames."""
+    from gpae.tabular import TabularExplainer
+
+    frames = [None if table is None else table.to_pandas() for table in (people, held_out)]
+    return TabularExplainer.explaining(
+        model,
+        frames[0],
+        validation=frames[1],
+        label=schema.label,
+        favourable=schema.favourable,
+        schema=schema,
+        **options,
+    )
+
+
 def _show(schema: "Schema", file: Path | None, *, as_json: bool, quiet: bool) -> None:
     if file is not None:
         with written_whole(file) as temporary:
@@ -153,6 +177,7 @@ def _summary(
 ) -> dict[str, Any]:
     schema = explainer.schema_
     measured = None if held_out is None else quality(explainer, held_out)
+    fidelity = explainer.fidelity_
     return {
         "model": str(output),
         "method": explainer.method,
@@ -161,6 +186,7 @@ def _summary(
         "fixed": [feature.name for feature in schema.features if feature.change == "fixed"],
         "validation_accuracy": measured and measured.accuracy,
         "validation_auc": measured and measured.auc,
+        "agreement": fidelity and fidelity.agreement,
         "beta": getattr(explainer.method_, "beta_", None),  # of methods that weigh a density
         "schema": schema.to_dict(),
     }
@@ -172,6 +198,8 @@ def _tell(summary: dict[str, Any], as_json: bool) -> None:
         return
     fixed = ", ".join(summary["fixed"]) or "none"
     lines = [f"{summary['method']} fitted to {summary['rows']:,} rows, {summary['features']} features (fixed: {fixed})"]
+    if summary["agreement"] is not None:
+        lines.append(f"the surrogate decides as the model does on {summary['agreement']:.1%} of held-out rows")
     if summary["validation_accuracy"] is not None:
         auc = summary["validation_auc"]
         area = "" if auc is None else f", AUC {auc:.3f}"

@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -87,7 +88,9 @@ class Forest:
             sign = 1.0 if favourable == 1 else -1.0
             rows = np.asarray(X, dtype=precision).astype(np.float64)
             total = sum((tree(rows) for tree in trees), np.zeros(len(rows)))
-            apart = sign * np.asarray(score(X), dtype=np.float64) - total
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of columns without names, which these are
+                apart = sign * np.asarray(score(X), dtype=np.float64) - total
             base = float(np.median(apart))
             error = float(np.abs(apart - base).max())
             if error <= _EXACT * (1.0 + float(np.abs(total).max())):

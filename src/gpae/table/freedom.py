@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from gpae.table.change import Change, forbidden
 from gpae.table.constraint import Array, Constraint, Mask, People, Sums, is_number, judged
 from gpae.table.constraints.cost import Cost
 from gpae.table.layout import Block, Layout
@@ -94,7 +95,7 @@ class Freedom:
         for i, block in enumerate(layout.features):
             _narrow_box(block, people, i, x, lower, upper)
         costs = [constraint.of(tight) for constraint in constraints if isinstance(constraint, Cost)]
-        hopeless, reasons = _hopeless(layout, constraints, x, lower, upper)
+        hopeless, reasons = _hopeless(layout, constraints, fixed, x, lower, upper)
         _out_of_reach(layout, people, constraints, lower, upper, hopeless, reasons)
         return cls(
             layout,
@@ -230,17 +231,20 @@ def _needs_mask(block: Block, mask: Mask | None) -> bool:
 
 
 def _hopeless(
-    layout: Layout, constraints: Sequence[Constraint], x: Array, lower: Array, upper: Array
+    layout: Layout, constraints: Sequence[Constraint], fixed: Mask | None, x: Array, lower: Array, upper: Array
 ) -> tuple[Mask, NDArray[np.object_]]:
     """Who has a feature that nothing is left of, and in words why."""
     hopeless, reasons = np.zeros(len(x), dtype=np.bool_), np.full(len(x), "", dtype=object)
     nearest = layout.snap(x, x, lower, upper)
-    for block in layout.features:
+    kept = np.broadcast_to(False if fixed is None else fixed, (len(x), len(layout.features)))
+    for i, block in enumerate(layout.features):
         left = block.allowed(*(part[:, block.columns] for part in (nearest, x, lower, upper)))
         said = [constraint.words() for constraint in constraints if block.name in constraint.about()]
         for row in np.flatnonzero(~left & ~hopeless):
+            own = forbidden(block.name, Change.fixed if kept[row, i] else block.change)
             hopeless[row] = True
-            reasons[row] = f"no value of {block.name!r} is left: {' and '.join(said)}"
+            why = dict.fromkeys([*said, *([own] if own else [])])  # a constraint may say the same
+            reasons[row] = f"no value of {block.name!r} is left: {' and '.join(why)}"
     return hopeless, reasons
 
 
