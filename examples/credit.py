@@ -5,6 +5,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gpae import TabularExplainer
+from gpae.answer import Answer
 
 
 def applications(n: int, seed: int) -> pd.DataFrame:
@@ -46,9 +47,22 @@ def main() -> None:
         {"kind": "within", "feature": "income", "up": 0.2, "down": 0, "relative": True},
         {"kind": "within", "feature": "years_employed", "up": 2},
     ]
-    answer = explainer.explain(refused, k=2, constraints=rules)
+    tell(explainer.explain(refused, k=2, constraints=rules))
+
+    print("If income, loan and job are to stay as they are:\n")
+    strict = explainer.explain(refused, immutable=("income", "loan", "years_employed"), constraints=rules)
+    tell(strict)
+    for row, proof in strict.certificates.items():
+        tried = strict.challenge(row, draws=2000)
+        print(
+            f"The proof for applicant {row} ({proof['ground']}) holds on {tried['asked']} rows drawn: {tried['holds']}"
+        )
+
+
+def tell(answer: Answer) -> None:
+    """Print why each applicant is refused, and the plans, or why there is none."""
     table, sentences, reasons = answer.table, answer.sentences, answer.reasons
-    for row in range(len(refused)):
+    for row in table.row.unique():
         why = reasons[reasons.row == row]
         print(f"Applicant {row}, refused mainly for", ", ".join(f"{r.feature} {r.value}" for r in why.itertuples()))
         for plan in table[(table.row == row) & table.found].plan:
@@ -56,7 +70,7 @@ def main() -> None:
             print(f"  plan {plan + 1}:", " ".join(told))
         for line in table[(table.row == row) & ~table.found].itertuples():
             print(f"  {line.status}: {line.reason}")
-        print()
+    print()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import lightgbm
 import numpy as np
 import pytest
+import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -134,6 +136,34 @@ def test_a_tree_program_proves_or_finds(
     elif best < -1e-6:  # where it is next to what is needed, rounding in the sums leaves the question open
         assert certificate is not None
         assert certificate.best <= certificate.needed == forest.forest.needed_for(margin)
+
+
+def boosters() -> dict[str, Any]:
+    X, y = columns(EVERY), labels(2)
+    early = xgboost.XGBClassifier(n_estimators=60, max_depth=3, early_stopping_rounds=2, random_state=0)
+    early.fit(X[::2], y[::2], eval_set=[(X[1::2], labels(3)[1::2])], verbose=False)
+    quiet = {"objective": "binary", "verbose": -1, "num_leaves": 6, "min_data_in_leaf": 5}
+    return {
+        "stopped early": early,
+        "native xgboost": xgboost.train({"objective": "binary:logistic", "max_depth": 3}, xgboost.DMatrix(X, y), 10),
+        "native lightgbm": lightgbm.train(quiet, lightgbm.Dataset(X, y), 10),
+    }
+
+
+@pytest.mark.parametrize("kind", ["stopped early", "native xgboost", "native lightgbm"])
+def test_boosters_are_read_as_they_are_asked(kind: str) -> None:
+    model, X = boosters()[kind], columns(EVERY)
+    forest = Forest.of(model, X, 1)
+    assert forest is not None
+    total = forest.base + sum(tree(X.astype(np.float32).astype(float)) for tree in forest.trees)
+    asked = {
+        "stopped early": lambda: model.predict_proba(X)[:, 1],
+        "native xgboost": lambda: model.inplace_predict(X),
+        "native lightgbm": lambda: model.predict(X),
+    }[kind]
+    np.testing.assert_allclose(1 / (1 + np.exp(-total)), asked(), atol=1e-5)
+    if kind == "stopped early":
+        assert len(forest.trees) == model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
 
 
 def raw(values: np.ndarray) -> np.ndarray:

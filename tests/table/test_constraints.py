@@ -230,3 +230,25 @@ def test_a_schema_holds_constraints_and_checks_them() -> None:
     assert Schema.from_dict(schema.to_dict()) == schema
     with pytest.raises(InputError, match="'incme'"):
         Schema.from_dict(SCHEMA.to_dict() | {"constraints": ["debt <= incme"]})
+
+
+@pytest.mark.parametrize(
+    "rule", ["debt / (income - 50) <= 2", "debt / (income - 50) >= 0.5", "2 >= debt / (income - 50)"]
+)
+def test_a_ratio_holds_as_it_is_written_or_is_broken(rule: str) -> None:
+    rng = np.random.default_rng(0)
+    plans = np.column_stack(
+        [np.full(500, 30), rng.integers(0, 101, 500), rng.integers(0, 51, 500), *np.zeros((2, 500))]
+    )
+    own = np.tile(PERSON, (500, 1))
+    broken = Linear.parse(rule).broken(own, plans, SCHEMA)
+    below = plans[:, 1] - 50
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = plans[:, 2] / below
+    holds = (ratio >= 0.5 if "0.5" in rule else ratio <= 2) & (below > 0)
+    np.testing.assert_array_equal(broken, ~holds)
+    assert 20 < holds.sum() < 480
+
+
+def test_what_a_ratio_is_divided_by_is_told() -> None:
+    assert Linear.parse("debt / (income - 50) <= 2").words() == "debt - 2 income <= -100 with income > 50"
