@@ -148,3 +148,38 @@ def test_who_is_left_without_a_value_is_told_so() -> None:
     np.testing.assert_array_equal(free.hopeless, young)
     assert "age is at least 60" in free.reasons[int(np.flatnonzero(young)[0])]
     assert not repaired(free, free.x)[1][young].any()
+
+
+@pytest.mark.parametrize("step", [None, 1e-9, 0.1])
+def test_a_bound_is_met_exactly_and_on_the_steps(step: float | None) -> None:
+    """A bound between two steps, of a number whose range is far larger than its steps."""
+    schema = Schema(
+        features=(
+            Continuous(name="ratio", minimum=0.0, maximum=7030.0, step=step),
+            Integer(name="n", minimum=0, maximum=9),
+        ),
+        label="loan",
+        favourable="yes",
+    )
+    layout = Layout.fit(schema, [np.array([0.0, 7030.0]), np.array([0.0, 9.0])])
+    own, bound = np.array([[0.5, 3.0]]), 0.6032894285
+    free = Freedom.of(
+        layout, schema, read_constraints([{"kind": "range", "feature": "ratio", "maximum": bound}]), layout.encode(own)
+    )
+    (U,), allowed = repaired(free, layout.encode(np.array([[5000.0, 4.0]])))
+    ratio = free.values(U[None])[0, 0]
+    assert allowed[0]
+    assert ratio == {None: bound, 1e-9: 0.603289428, 0.1: 0.6}[step]
+
+
+@pytest.mark.parametrize("bound", [0.3, 0.1 + 0.2, 0.3 - 1e-16])
+def test_a_step_that_is_the_bound_but_for_its_last_bit_is_allowed(bound: float) -> None:
+    schema = Schema(
+        features=(Continuous(name="rate", minimum=0.0, maximum=1.0, step=0.1),), label="loan", favourable="yes"
+    )
+    layout = Layout.fit(schema, [np.array([0.0, 1.0])])
+    only = [{"kind": "range", "feature": "rate", "minimum": bound, "maximum": bound}]
+    free = Freedom.of(layout, schema, read_constraints(only), layout.encode(np.array([[0.7]])))
+    U, allowed = repaired(free, free.x)
+    assert allowed[0]
+    assert free.values(U)[0, 0] == 0.3

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpae.table.change import Change, forbidden
-from gpae.table.constraint import Array, Constraint, Mask, People, Sums, is_number, judged
+from gpae.table.constraint import Array, Constraint, Mask, People, Sums, judged
 from gpae.table.constraints.cost import Cost
 from gpae.table.layout import Block, Layout
 from gpae.table.level_block import LevelBlock
@@ -169,16 +169,13 @@ class Freedom:
         values = self.layout.to_user(U)
         for bounds in (self.least, self.most):
             for i in np.flatnonzero(np.isfinite(bounds).any(axis=0)).tolist():
-                bound = bounds[at, i]
-                size = np.maximum(np.where(np.isfinite(bound), np.abs(bound), 0.0), self._largest(i))
-                near = np.abs(values[:, i] - bound) <= _LAST_BITS * size
-                values[:, i] = np.where(near, bound, values[:, i])
+                feature = self.schema.features[i]
+                if feature.kind == "continuous" and feature.step is None:  # all others have exact values of their own
+                    bound, ends = bounds[at, i], max(abs(feature.minimum), abs(feature.maximum))
+                    size = np.maximum(np.where(np.isfinite(bound), np.abs(bound), 0.0), ends)
+                    near = np.abs(values[:, i] - bound) <= _LAST_BITS * size
+                    values[:, i] = np.where(near, bound, values[:, i])
         return np.where(self.layout.changed(U, self.x[at]), values, self.own[at])
-
-    def _largest(self, i: int) -> float:
-        """The size of a feature's values."""
-        feature = self.schema.features[i]
-        return max(abs(float(feature.minimum)), abs(float(feature.maximum))) if is_number(feature) else 0.0
 
     def broken(self, U: Array) -> Mask:
         """B x C: which constraints the people's plans (B x D) do not obey."""

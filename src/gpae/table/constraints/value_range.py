@@ -19,6 +19,10 @@ Bound: TypeAlias = Level | tuple[Level | None, ...] | None
 """One value for everybody, one a person (None: no bound), or nothing."""
 
 
+_LAST_BITS = 1e-14
+"""Relative to the largest value of a feature: what computing a number may lose."""
+
+
 class Range(Constraint):
     """A plan's value lies between ``minimum`` and ``maximum``: one value for everybody, or one for each query row.
 
@@ -96,7 +100,10 @@ class Range(Constraint):
         at = position(schema, self.feature, self)
         feature, value = schema.features[at], plan[:, at]
         low, high = self._bounds(feature, len(plan))
-        return np.asarray(((value < low) | (value > high)) & judged(feature, own[:, at], value))
+        # a step and a bound may be the same number, and differ in how they were computed
+        stepped = getattr(feature, "step", None) is not None
+        near = _LAST_BITS * max(abs(feature.minimum), abs(feature.maximum)) if stepped else 0.0
+        return np.asarray(((value < low - near) | (value > high + near)) & judged(feature, own[:, at], value))
 
     def of_rows(self, rows: NDArray[np.intp]) -> "Range":
         """The constraint for some of the people, who may come more than once."""
