@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gpae.arrays import Rows
 from gpae.clock import NEVER, Deadline
 from gpae.progress import report
-from gpae.proofs.certificate import Certificate, Prove, plain_row
+from gpae.proofs.certificate import Certificate, Prove
 from gpae.results import Counterfactuals, Status
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.recourse import Found, search_plans
@@ -170,12 +170,7 @@ class PlanFinder:
         for row in np.flatnonzero((freedom.hopeless | stuck) & (said <= 0)):
             ground = "no value left" if freedom.hopeless[row] else "nothing may change"
             best = -np.inf if freedom.hopeless[row] else float(said[row])
-            own = (
-                {}
-                if freedom.hopeless[row]
-                else {"best_row": plain_row(freedom.rows(np.array([row])), freedom.x[[row]])}
-            )
-            plans.certificates[int(row)] = Certificate(ground, best, details=own)  # type: ignore[arg-type]
+            plans.certificates[int(row)] = Certificate(ground, best)  # type: ignore[arg-type]
             plans.reasons[int(row)] = freedom.reasons[row] or "nothing of this row may change"
         plans.status[list(plans.certificates)] = Status.INFEASIBLE
         plans.status[said > 0] = Status.ALREADY_FAVOURABLE

@@ -188,7 +188,8 @@ def _ways(model: Any, labels: tuple[Level, Level]) -> list[tuple[Scores, str]]:
         return [(lambda array: _of_torch(model, array), "probabilities")]
     if _is_booster(model):
         return [(lambda table: np.asarray(model.inplace_predict(table), dtype=np.float64), "probabilities")]
-    at, ways = _favourable(getattr(model, "classes_", None), labels), list[tuple[Scores, str]]()
+    at = _favourable(getattr(model, "classes_", None), labels)
+    ways: list[tuple[Scores, str]] = []
     if callable(getattr(model, "predict_proba", None)):
         ways.append(
             (lambda table: _column(np.asarray(model.predict_proba(table), dtype=np.float64), at), "probabilities")
