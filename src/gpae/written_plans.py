@@ -121,19 +121,23 @@ class WrittenPlans:
             return np.full(len(log_density), np.nan)
         return self.learnt.favourable.percentile(log_density)
 
-    def _reasons(self, status: NDArray[np.str_]) -> list[str]:
-        lines = zip(status, self.found.row, self.place, self.sound, strict=True)
-        return ["" if sound else self._reason(str(s), int(row), int(at)) for s, row, at, sound in lines]
-
-    def _reason(self, status: str, row: int, at: int) -> str:
-        said = self.outcome.reasons.get(at, "")
-        return {
-            Status.BAD_INPUT: self.why[row],
-            Status.ALREADY_FAVOURABLE: f"the model already says {self.wanted!r}",
-            Status.INFEASIBLE: said or f"nothing of this row may change, and the model does not say {self.wanted!r}",
-            Status.TIMEOUT: f"time ran out before a change was found that makes the model say {self.wanted!r}",
-            Status.NOT_FOUND: said or f"no allowed change was found that makes the model say {self.wanted!r}",
-        }.get(Status(status), "")
+    def _reasons(self, status: NDArray[np.str_]) -> NDArray[np.object_]:
+        """Why a line has no plan: what there is to say of the person, or else of everybody with this status."""
+        wanted = repr(self.wanted)
+        usual = {
+            Status.ALREADY_FAVOURABLE: f"the model already says {wanted}",
+            Status.INFEASIBLE: f"nothing of this row may change, and the model does not say {wanted}",
+            Status.TIMEOUT: f"time ran out before a change was found that makes the model say {wanted}",
+            Status.NOT_FOUND: f"no allowed change was found that makes the model say {wanted}",
+        }
+        reasons = np.full(len(status), "", dtype=object)
+        for each, text in usual.items():
+            reasons[(status == each) & ~self.sound] = text
+        for line in np.flatnonzero(np.isin(status, [Status.INFEASIBLE, Status.NOT_FOUND])):
+            reasons[line] = self.outcome.reasons.get(int(self.place[line])) or reasons[line]
+        for line in np.flatnonzero(status == Status.BAD_INPUT):
+            reasons[line] = self.why[self.found.row[line]]
+        return reasons
 
     def certificates(self) -> dict[int, dict[str, Any]]:
         """The proofs of those who have no plan, by row of the query."""
