@@ -113,10 +113,9 @@ class Judge:
     def _range(self, rule: Json) -> Mask:
         name = rule["feature"]
         low, high = (self._bound(self.features[name], rule.get(end)) for end in ("minimum", "maximum"))
-        largest = np.abs(self.after[name])
-        if is_number(self.features[name]):
-            largest = np.fmax(largest, max(abs(self.features[name][end]) for end in ("minimum", "maximum")))
-        slack = 1e-13 * largest  # the last bits that a number has
+        feature, slack = self.features[name], 0.0
+        if is_number(feature) and feature.get("step"):  # a step and a bound may be one number, computed in two ways
+            slack = 1e-14 * max(abs(feature[end]) for end in ("minimum", "maximum"))
         return self._is_amount(name) & ((self.after[name] < low - slack) | (self.after[name] > high + slack))
 
     def _bound(self, feature: Json, bound: Any) -> Array:

@@ -185,7 +185,7 @@ class PlanFinder:
         for part in NEVER.portions(len(row), _TOGETHER, _TOGETHER):
             people = freedom.rows(row[part])
             near = Neighbourhood.of(people.x, self.favourable, self.scale, _NEIGHBOURS)
-            cost[part] = Worth(people, near, taste).of(np.arange(len(people)), u[part])
+            cost[part], _ = Worth(people, near, taste).of(np.arange(len(people)), u[part])
         return Found(row, u, cost)
 
     def glance(self, freedom: Freedom, asked: Asked) -> Found:

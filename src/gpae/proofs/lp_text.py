@@ -38,7 +38,8 @@ def lp_text(program: Program, goal: Sum, needed: float, error: float = 0.0) -> s
         lines += [f" r{i}: {_terms(row)} >= {_written(low)}"] if math.isfinite(low) else []
         lines += [f" s{i}: {_terms(row)} <= {_written(high)}"] if math.isfinite(high) else []
     lines += ["Bounds"]
-    lines += [f" {_written(low)} <= x{v} <= {_written(high)}" for v, (low, high) in _bounds(program)]
+    bounds = zip(program.lower, program.upper, strict=True)
+    lines += [f" {_written(low)} <= x{v} <= {_written(high)}" for v, (low, high) in enumerate(bounds)]
     lines += [" one = 1", "General"]
     lines += [f" x{v}" for v, whole in enumerate(program.whole) if whole]
     return "\n".join([*lines, "End"])
@@ -47,10 +48,6 @@ def lp_text(program: Program, goal: Sum, needed: float, error: float = 0.0) -> s
 def _written(number: float) -> str:
     """A number without loss, as short as can be."""
     return repr(float(number)).removesuffix(".0")
-
-
-def _bounds(program: Program) -> list[tuple[int, tuple[float, float]]]:
-    return list(enumerate(zip(program.lower, program.upper, strict=True)))
 
 
 def _terms(expression: Sum) -> str:

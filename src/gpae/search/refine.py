@@ -166,8 +166,7 @@ class _Plans:
         judged = (_judged_candidates(freedom, judge, person[part], candidates[part]) for part in parts)
         nothing = person[:0], candidates[:0]
         person, u = (np.concatenate(each) for each in zip(nothing, *judged, strict=True))
-        far = worth.far(person, u) if worth.remoteness else np.zeros(len(u))
-        cost = worth.way(person, u) + worth.remoteness * far**2
+        cost, far = worth.of(person, u)
         return cls(freedom, judge, worth, person, u, cost, far, np.ones(len(u), dtype=np.bool_))
 
     def cheapest(self, n: int) -> "_Plans":
@@ -215,8 +214,7 @@ class _Plans:
             good &= ~(after & ~before[plan]).any(axis=1) & (after.sum(axis=1) < before[plan].sum(axis=1))
             good[good] = plans.judge.accepts(plans.freedom, person[good], trials[good])
             at = np.flatnonzero(good)
-            far = plans.worth.far(person[at], trials[at]) if plans.worth.remoteness else np.zeros(len(at))
-            cost = plans.worth.way(person[at], trials[at]) + plans.worth.remoteness * far**2
+            cost, far = plans.worth.of(person[at], trials[at])
             open_ = np.zeros_like(open_)
             open_[plan[at]] = True
             plans = plans._replaced(plan[at], trials[at], cost, far)

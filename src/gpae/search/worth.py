@@ -47,10 +47,10 @@ class Worth:
         """The weight of the squared distance to favourable people."""
         return self.taste.remoteness
 
-    def of(self, person: NDArray[np.intp], U: Array) -> Array:
-        """All of it."""
+    def of(self, person: NDArray[np.intp], U: Array) -> tuple[Array, Array]:
+        """All of it, and how far from favourable people the plans end; 0 where that does not count."""
         far = self.far(person, U) if self.remoteness else np.zeros(len(U))
-        return self.way(person, U) + self.remoteness * far**2
+        return self.way(person, U) + self.remoteness * far**2, far
 
     def way(self, person: NDArray[np.intp], U: Array) -> Array:
         """The squared way in standard deviations, and the changes."""
