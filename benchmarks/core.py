@@ -172,8 +172,7 @@ def solvers(explainer: TabularExplainer, pool: pd.DataFrame, n_rows: int, n_iter
     X = explainer.codec_.encode(pool).rows
     X = X[method.classifier_.decision_function(X) < 0][:n_rows]
     lower, upper = method.layout_.box(X)
-    none = np.zeros((len(X), len(method.layout_.features)), dtype=bool)
-    problem = method.problem(Query(X, np.ones(len(X), dtype=np.int64), none, lower, upper))
+    problem = method.problem(Query(X, np.ones(len(X), dtype=np.int64), lower, upper))
     fast, fast_seconds = timed(lambda: newton.solve(method.surface(), problem))
     slow, slow_seconds = timed(lambda: reference.solve(method.surface(), problem, n_iterations=n_iterations))
     on_boundary = fast.violation <= torch.clamp(problem.margin / 100, min=1e-4)
