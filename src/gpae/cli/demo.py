@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 PLANS = 3
-ONLY_UP = ("age", "educational-num")
-NO_ADVICE = ("marital-status", "relationship", "capital-loss")
-"""Nobody is told to marry, or to lose money."""
+ONLY_UP = ("educational-num",)
+NO_ADVICE = ("age", "marital-status", "relationship", "capital-loss")
+"""Nobody is told to grow older, to marry, or to lose money."""
 _POINTS = 3000
 """Training rows whose latents are drawn."""
 
@@ -66,7 +66,7 @@ def _adult(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
 
 
 def _schema(train: "pa.Table") -> "Schema":
-    """Return what the table says, and what everybody knows: nobody grows younger or unlearns a degree."""
+    """Return what the table says, and what everybody knows: nobody unlearns a degree."""
     from gpae.datasets import load
     from gpae.table.schema import Change, Schema
 

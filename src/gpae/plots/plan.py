@@ -22,6 +22,8 @@ _LEFT, _RIGHT = 2.05, 0.75
 _NUMBER_HEIGHT = 0.68
 _BAR_HEIGHT, _BARS_PADDING = 0.22, 0.3
 _OTHER_LEVELS = 2
+_WIDEST = 0.24
+"""Of the width, the longest bar: what it says stands to its right."""
 _LINE = 0.19
 _TICK = 7.5
 _MARGIN = 0.2
@@ -211,9 +213,9 @@ def _draw_levels(axes: "Axes", change: LevelChange) -> None:
         colour = colours.get(level, GREY)
         name = clipped(level, 28)
         axes.text(0.035, y, name, fontsize=TEXT, color=colour, va="center", parse_math=False)
-        axes.barh(y, 0.42 * share / widest, 0.5, 0.5, color=FAVOURABLE if level == change.after else RULE)
+        axes.barh(y, _WIDEST * share / widest, 0.5, 0.5, color=FAVOURABLE if level == change.after else RULE)
         label = f"{percent(share)} of the favourable rows" if y == 0 else percent(share)
-        axes.text(0.5 + 0.42 * share / widest + 0.012, y, label, fontsize=SMALL, color=GREY, va="center")
+        axes.text(0.5 + _WIDEST * share / widest + 0.012, y, label, fontsize=SMALL, color=GREY, va="center")
     _arrow(axes, (0.008, 0.0), (0.008, 1.0))
     _dot(axes, 0.008, 0, filled=False)
     _dot(axes, 0.008, 1, filled=True)
