@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gpae.errors import InputError
+from gpae.models.held_out import tenth_without_copies
 from gpae.models.parameters import check_parameters, torch_device
 from gpae.models.training import Rows
 from gpae.numerics.autoencoder import logit
@@ -68,7 +69,8 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     def fit(self, X: ArrayLike, y: ArrayLike, *, validation: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
         """Fit the auto-encoder, the classifier and the latent density.
 
-        ``validation`` rows decide what is chosen in fitting and when to stop; None: a tenth of the rows, stratified.
+        ``validation`` rows decide what is chosen in fitting and when to stop; None: a tenth of the rows, stratified,
+        copies of a row kept together.
         """
         check_parameters(self.get_params())
         rows_in, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -124,7 +126,7 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
             return self._tensors(X, codes), self._tensors(X_valid, np.searchsorted(self.classes_, labels))
         learn = self.watched_ = np.arange(len(X))
         if len(X) >= 50 and np.bincount(codes).min() >= 10:
-            learn, self.watched_ = train_test_split(learn, test_size=0.1, stratify=codes, random_state=seed)
+            learn, self.watched_ = tenth_without_copies(X, codes, seed)
         return self._tensors(X[learn], codes[learn]), self._tensors(X[self.watched_], codes[self.watched_])
 
     def _tensors(self, X: NDArray[Any], codes: NDArray[Any]) -> Rows:

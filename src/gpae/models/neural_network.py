@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from gpae.errors import one_of
+from gpae.models.held_out import tenth_without_copies
 from gpae.models.network import NetworkSchedule, perceptron, train_network
 from gpae.models.search_settings import check_settings
 from gpae.numerics.tiles import in_tiles
@@ -83,9 +83,8 @@ class NeuralNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(labels, return_inverse=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if validation is None:
-            rows, rows_valid, codes, codes_valid = train_test_split(
-                rows, codes, test_size=0.1, stratify=codes, random_state=seed
-            )
+            learn, watch = tenth_without_copies(rows, codes, seed)
+            rows, rows_valid, codes, codes_valid = rows[learn], rows[watch], codes[learn], codes[watch]
         else:
             rows_valid, codes_valid = np.asarray(validation[0]), np.searchsorted(self.classes_, validation[1])
         generator = torch.Generator().manual_seed(seed)
