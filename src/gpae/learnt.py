@@ -74,7 +74,7 @@ class Learnt:
         decides = OwnModel(method.classifier_)
         watched = _watched(method.classifier_, X, y) if validation is None else validation
         calibration = Calibration.of(logit_of(decides.probability(watched[0], watched[0])), watched[1])
-        trust = Trust(calibration, _replicas(method.classifier_, X, y, seed, settled=True))
+        trust = Trust(calibration, _replicas(method.classifier_, X, y, seed))
         return cls._completed(codec, method, X, decides.probability(X, X), trust)
 
     @classmethod
@@ -102,7 +102,7 @@ class Learnt:
         method.fit(encoded.rows, (scores > 0.5).astype(np.int64), layout=codec.layout)
         if labels is None:  # what the model believes stands in for what is so
             labels = (np.random.Generator(np.random.Philox(seed)).random(len(scores)) < scores).astype(np.int64)
-        trust = Trust(None, _replicas(method.classifier_, encoded.rows, labels, seed, settled=False))
+        trust = Trust(None, _replicas(method.classifier_, encoded.rows, labels, seed))
         learnt = cls._completed(codec, method, encoded.rows, scores, trust)
         others = others if len(others) else some
         fidelity = Fidelity.of(scores[others], method.classifier_.predict_proba(encoded.rows[others])[:, 1])
@@ -272,7 +272,5 @@ def _watched(classifier: Any, X: Rows, y: Labels) -> tuple[Rows, Labels]:
     return (X, y) if watched is None else (X[watched], y[watched])
 
 
-def _replicas(classifier: Any, X: Rows, y: Labels, seed: int, *, settled: bool) -> Replicas | None:
-    if not isinstance(classifier, GPAEClassifier):
-        return None
-    return Replicas.of(classifier, X, y, seed=seed, settled=settled)
+def _replicas(classifier: Any, X: Rows, y: Labels, seed: int) -> Replicas | None:
+    return Replicas.of(classifier, X, y, seed=seed) if isinstance(classifier, GPAEClassifier) else None

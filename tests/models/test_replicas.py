@@ -71,27 +71,6 @@ def test_a_bootstrap_moves_the_weights_by_one_newton_step(class_weight: dict[int
     np.testing.assert_allclose(drawn.shifts[:, :5].numpy(), module._SPREAD * step, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("class_weight", [None, {0: 1.0, 1: 5.0}])
-def test_settled_replicas_are_drawn_around_the_optimum_of_the_last_layer(
-    class_weight: dict[int, float] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    classifier, (X, y) = fitted(class_weight=class_weight), rows()
-    weights = np.ones(len(y)) if class_weight is None else np.where(y == 1, 5.0, 1.0)
-    phi, v, prior = by_hand(classifier, X)
-    p = 1.0 / (1.0 + np.exp(-phi @ v))
-    step = np.linalg.solve(hessian(classifier, X, weights), phi.T @ (weights * (y - p)) - prior @ v)
-    monkeypatch.setattr(module, "_CHUNK", 64)
-    plain = Replicas.of(classifier, X, y, n=10, seed=SEED).shifts
-    settled = Replicas.of(classifier, X, y, n=10, seed=SEED, settled=True).shifts
-    np.testing.assert_allclose(settled - plain, np.repeat(step[:, None], 10, axis=1), rtol=1e-6, atol=1e-9)
-
-    def loss(v: np.ndarray) -> float:
-        g = phi @ v
-        return float((weights * (np.logaddexp(0, g) - y * g)).sum() + 0.5 * v @ prior @ v)
-
-    assert loss(v + step) < loss(v)
-
-
 def test_many_rows_are_taken_in_parts_that_add_up(classifier: GPAEClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
     """The posterior's half does not depend on the bootstrap's draws but through the Hessian, a sum over parts."""
     X, y = rows()

@@ -11,11 +11,6 @@ i n_i times, n_i ~ Poisson(1), moves v by H^-1 sum_i (n_i - 1) c_i (y_i - p_i) p
 H^-1/2 eps. Half of the replicas are of either kind. Both are taken twice as far: a model that is trained anew also has
 another encoder, another epoch to stop at and perhaps other choices on its validation rows, and its logits were seen to
 move about twice as far as the last layer alone (LAW and LCD, bootstraps trained in full).
-
-A training that stops early leaves v short of its optimum, v + H^-1 (sum_i c_i (y_i - p_i) phi_i - v / (w |theta|^2)) by
-one Newton step, and a search finds the places where that flatters: on GMC, bootstraps trained in full said of plans
-from the boundary what the optimum says, not what v says. So replicas of a classifier that was trained on these labels
-are drawn around the optimum (``settled``); a surrogate's say how another model would move, and stay around v.
 """
 
 from dataclasses import dataclass
@@ -46,13 +41,8 @@ class Replicas:
     shifts: Float[Tensor, "S+1 R"]
 
     @classmethod
-    def of(
-        cls, classifier: GPAEClassifier, X: Rows, y: Labels, n: int = 100, seed: int = 0, *, settled: bool = False
-    ) -> "Replicas":
-        """Draw n replicas of a classifier fitted to encoded rows with labels 0 and 1.
-
-        ``settled``: around the last layer's optimum for these labels, not around the fitted one.
-        """
+    def of(cls, classifier: GPAEClassifier, X: Rows, y: Labels, n: int = 100, seed: int = 0) -> "Replicas":
+        """Draw n replicas of a classifier fitted to encoded rows with labels 0 and 1."""
         generator = torch.Generator().manual_seed(seed)
         model, weights = classifier.model_, torch.as_tensor(classifier.row_weights(y))
         rows, labels = torch.as_tensor(X), torch.as_tensor(y, dtype=torch.float64)
@@ -61,21 +51,17 @@ class Replicas:
         hessian = prior * torch.eye(n_features, dtype=torch.float64)
         pull = torch.zeros(n_features, half, dtype=torch.float64)
         v = torch.cat([model.encoder_weights @ model.theta, model.theta0.reshape(1)])
-        uphill = -prior * v
         for part in torch.arange(len(rows)).split(_CHUNK):
             phi = _with_one(features(model.encoder, rows[part]))
             p = torch.sigmoid(phi @ v)
             hessian += phi.T @ (phi * (weights[part] * p * (1 - p)).unsqueeze(1))
             counts = torch.poisson(torch.ones(len(p), half, dtype=torch.float64), generator=generator)
-            missed = weights[part] * (labels[part] - p)
-            pull += phi.T @ ((counts - 1) * missed.unsqueeze(1))
-            uphill += phi.T @ missed
+            pull += phi.T @ ((counts - 1) * (weights[part] * (labels[part] - p)).unsqueeze(1))
         root = torch.linalg.cholesky(hessian)
         bootstrap = torch.cholesky_solve(pull, root)
         noise = torch.randn(n_features, n - half, dtype=torch.float64, generator=generator)
         posterior = torch.linalg.solve_triangular(root.T, noise, upper=True)
-        shifts = _SPREAD * torch.cat([bootstrap, posterior], dim=1)
-        return cls(model.encoder, shifts + torch.cholesky_solve(uphill.unsqueeze(1), root) if settled else shifts)
+        return cls(model.encoder, _SPREAD * torch.cat([bootstrap, posterior], dim=1))
 
     def moved(self, X: Rows) -> NDArray[np.float64]:
         """B x R: by how much each replica's logit of each row differs from the model's."""
