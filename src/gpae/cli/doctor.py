@@ -71,7 +71,14 @@ def _devices() -> dict[str, Any]:
     import torch
 
     cuda = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    return {"cpu_threads": torch.get_num_threads(), "cuda": cuda}
+    return {"cpu_threads": torch.get_num_threads(), "cuda": cuda, "compiled_search": _compiled()}
+
+
+def _compiled() -> str:
+    """Whether the search's inner loop can be compiled here, and why not."""
+    from gpae.kernels.compiled import library, why_not
+
+    return "yes" if library("newton.c", LATENT="4", REAL="double") else f"no: {why_not('newton.c')}"
 
 
 def _data() -> dict[str, str]:
@@ -139,6 +146,7 @@ def _shown(findings: dict[str, Any]) -> "RenderableType":
         [
             ("versions", ", ".join(f"{name} {number}" for name, number in versions.items())),
             ("devices", f"CPU with {devices['cpu_threads']} threads; CUDA: {', '.join(devices['cuda']) or 'none'}"),
+            ("compiled search", devices["compiled_search"]),
             ("data sets", data),
             ("cache", f"{disk['cache']} ({disk['free_gb']} GB free)"),
             ("self-test", _verdict(findings["self_test"])),

@@ -1,29 +1,37 @@
 """The fast solver: batched Newton steps with active bounds and per-row step control.
 
 Every row takes Gauss-Newton steps in the latent space (:func:`gpae.search.steps.latent_step`), all of whose algebra
-is d x d; rows that these do not bring home go on with full Newton steps. A row's damping is raised where the exact
+is d x d; rows that these do not bring home go on with full Newton steps. Where there is a compiled search
+(:mod:`gpae.search.compiled`), it does the latent steps. A row's damping is raised where the exact
 penalty f + nu |h| did not fall as its model predicted and lowered where it did. Rows that converged leave the batch.
 """
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from gpae.numerics.tiles import in_tiles
+from gpae.numerics.tiles import TILE, in_tiles
+from gpae.search.compiled import walker
 from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged, widened
 from gpae.search.restoration import restore
 from gpae.search.steps import Step, full_step, latent_step
 
 __all__ = ["solve"]
 
-_BURSTS: tuple[tuple[Step, int], ...] = (
+Bursts: TypeAlias = tuple[tuple[Step, int], ...]
+
+_BURSTS: Bursts = (
     (latent_step, 6), (full_step, 6), (full_step, 6), (full_step, 12),
 )  # fmt: skip
 """Which step, and how many iterations until the rows still under way are packed together anew."""
+_NARROW, _FEW = 24, 8
+"""Few rows are left by the compiled steps, and where there are more columns than the first, a tile of theirs holds the
+second: full steps are dear, and those of a padded tile are paid for."""
 
 
 def solve(
@@ -38,6 +46,27 @@ def solve(
     A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
     the end every row is restored onto the boundary plus margin. Rows that stall are started a second time.
     """
+    compiled = None if problem.x.is_cuda else walker(surface)
+    if compiled is None:
+        return _solve(surface, problem, start, tolerance, _BURSTS, TILE)
+    solution, home = compiled.solve(problem, start, tolerance)
+    late = (~home).nonzero().squeeze(1)
+    if len(late):
+        tile = TILE if problem.x.shape[1] <= _NARROW else _FEW
+        begin, done = solution.u[late], solution.iterations[late]
+        later = _solve(surface, problem.rows(late), begin, tolerance, _BURSTS[1:], tile)
+        solution = _put(solution, late, replace(later, iterations=later.iterations + done))
+    return solution
+
+
+def _solve(
+    surface: Surface,
+    problem: Problem,
+    start: Float[Tensor, "B D"] | None,
+    tolerance: float,
+    bursts: Bursts,
+    tile: int,
+) -> Solution:
     n_columns = problem.x.shape[1]
     surface, problem = widened(surface, problem)
     fresh = torch.zeros_like(problem.beta, dtype=torch.int64)
@@ -47,11 +76,11 @@ def solve(
         start, fresh = begin.u, begin.iterations
     else:
         start = pad(start, (0, problem.x.shape[1] - n_columns))
-    solution = _descend(surface, problem, start, fresh, tolerance)
+    solution = _descend(surface, problem, start, fresh, tolerance, bursts, tile)
     stalled = ((solution.kkt > 1e-3) | (solution.violation > 0.01 * problem.margin)).nonzero().squeeze(1)
     if len(stalled):
         part = problem.rows(stalled)
-        again = _descend(surface, part, part.x, solution.iterations[stalled], tolerance)
+        again = _descend(surface, part, part.x, solution.iterations[stalled], tolerance, _BURSTS, tile)
         solution = _keep_better(problem, solution, stalled, again)
     return solution.cropped(n_columns)
 
@@ -62,21 +91,23 @@ def _descend(
     start: Float[Tensor, "B D"],
     iterations: Int[Tensor, " B"],
     tolerance: float,
+    bursts: Bursts,
+    tile: int,
 ) -> Solution:
     """At most 30 iterations from ``start``, then onto the boundary."""
     u = start.clamp(problem.lower, problem.upper)
     damping, penalty = torch.zeros_like(problem.beta), torch.zeros_like(problem.beta)
     iterations = iterations.clone()
     active = torch.arange(len(u), device=u.device)
-    for step, n_iterations in _BURSTS:
+    for step, n_iterations in bursts:
         if not len(active):
             break
         burst = partial(_burst, surface, step, n_iterations, tolerance)
         begin = (u[active], damping[active], penalty[active], iterations[active])
-        *end, done = in_tiles(burst, (*problem.rows(active).tensors(), *begin))
+        *end, done = in_tiles(burst, (*problem.rows(active).tensors(), *begin), tile)
         u[active], damping[active], penalty[active], iterations[active] = end
         active = active[~done]
-    return restore(surface, problem, u, iterations)
+    return restore(surface, problem, u, iterations, tile=tile)
 
 
 def _keep_better(problem: Problem, first: Solution, index: Int[Tensor, " n"], second: Solution) -> Solution:
@@ -84,12 +115,14 @@ def _keep_better(problem: Problem, first: Solution, index: Int[Tensor, " n"], se
     old, tolerance = first.rows(index), 0.01 * problem.margin[index]
     on_old, on_new = old.violation <= tolerance, second.violation <= tolerance
     take = (on_new & ~on_old) | ((on_new == on_old) & (second.objective < old.objective))
-    merged_rows = {
-        f.name: getattr(first, f.name).index_put((index[take],), getattr(second, f.name)[take])
-        for f in fields(Solution)
-    }
-    merged_rows["iterations"] = first.iterations.index_put((index,), second.iterations)
-    return Solution(**merged_rows)
+    kept = _put(first, index[take], second.rows(take.nonzero().squeeze(1)))
+    return replace(kept, iterations=first.iterations.index_put((index,), second.iterations))
+
+
+def _put(first: Solution, index: Int[Tensor, " n"], second: Solution) -> Solution:
+    """With some of the rows from ``second``."""
+    names = [f.name for f in fields(Solution)]
+    return Solution(*(getattr(first, name).index_put((index,), getattr(second, name)) for name in names))
 
 
 def _burst(

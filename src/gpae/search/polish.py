@@ -19,8 +19,10 @@ from torch.nn.functional import pad
 
 from gpae.numerics.tiles import in_tiles
 from gpae.search import newton
+from gpae.search.compiled import finisher
 from gpae.search.problem import Problem, Surface, linearise, objective, widened
 from gpae.table.layout import Layout
+from gpae.table.value_block import SAME
 
 __all__ = ["Polished", "polish"]
 
@@ -44,6 +46,10 @@ class Polished:
     objective: Float[Tensor, " B"]
     valid: Bool[Tensor, " B"]
 
+    def rows(self, index: Int[Tensor, " n"]) -> "Polished":
+        """Some of the rows."""
+        return Polished(self.u[index], self.objective[index], self.valid[index])
+
     def replaced(self, index: Int[Tensor, " n"], part: "Polished") -> "Polished":
         """With some of the rows taken from ``part``."""
         u, value, valid = self.u.clone(), self.objective.clone(), self.valid.clone()
@@ -65,14 +71,24 @@ def polish(
     """
     leaning = _settle(surface, problem, layout, relaxed, relaxed)
     best = _finish(surface, problem, layout, leaning)
-    if layout.discrete.any():
-        own = _settle(surface, problem, layout, problem.x, relaxed)
-        best = _better(best, _finish(surface, problem, layout, own))
+    other = _who_leans_away(surface, problem, layout, leaning)
+    if len(other):
+        part = problem.rows(other)
+        own = _settle(surface, part, layout, part.x, relaxed[other])
+        best = best.replaced(other, _better(best.rows(other), _finish(surface, part, layout, own)))
     for side, there in anchors.items():
         lost = (~best.valid & (problem.sign == side)).nonzero().squeeze(1)
         if len(lost) and len(there):
             best = best.replaced(lost, _rescued(surface, problem.rows(lost), layout, there))
     return best
+
+
+def _who_leans_away(
+    surface: Surface, problem: Problem, layout: Layout, leaning: Float[Tensor, "B D"]
+) -> Int[Tensor, " n"]:
+    """The rows whose settled categories are not the person's own: the others would be settled again as they are."""
+    apart = (leaning - _snap(surface, problem, layout, problem.x)).abs() > SAME
+    return (apart & torch.as_tensor(layout.discrete)).any(1).nonzero().squeeze(1)
 
 
 def _rescued(surface: Surface, problem: Problem, layout: Layout, anchors: Float[Tensor, "A D"]) -> Polished:
@@ -95,19 +111,24 @@ def _settle(
     """Pin the discrete columns to the levels nearest to ``categories`` and solve for the others; then snap."""
     discrete = torch.as_tensor(layout.discrete)
     if discrete.any():
-        pinned = torch.where(discrete, _snap(problem, layout, categories), start)
+        pinned = torch.where(discrete, _snap(surface, problem, layout, categories), start)
         lower, upper = (torch.where(discrete, pinned, bound) for bound in (problem.lower, problem.upper))
         reduced = Problem(problem.x, lower, upper, problem.beta, problem.sign, problem.margin)
         start = newton.solve(surface, reduced, start=pinned).u
-    return _snap(problem, layout, start)
+    return _snap(surface, problem, layout, start)
 
 
-def _snap(problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+def _snap(surface: Surface, problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+    if (compiled := finisher(surface, layout)) is not None:
+        return compiled.snap(problem.tensors(), u)
     snapped = layout.snap(u.numpy(), problem.x.numpy(), problem.lower.numpy(), problem.upper.numpy())
     return torch.as_tensor(snapped)
 
 
 def _finish(surface: Surface, problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Polished:
+    if (compiled := finisher(surface, layout)) is not None:
+        done = compiled.finish(problem.tensors(), u)
+        return Polished(done.u, done.objective, done.h >= -_SLACK)
     u = _local_search(surface, problem, layout, u, repairing=True, rounds=_REPAIRS)
     u = _local_search(surface, problem, layout, u, repairing=False, rounds=_TIGHTENINGS)
     value, h = _evaluate(surface, problem, u)
@@ -259,7 +280,7 @@ def _nearest_anchor(
     )
     index = torch.arange(len(problem.x)).repeat_interleave(n_nearest)
     part = problem.rows(index)
-    u = _snap(part, layout, anchors[nearest.flatten()].clamp(part.lower, part.upper))
+    u = _snap(surface, part, layout, anchors[nearest.flatten()].clamp(part.lower, part.upper))
     value, h = _evaluate(surface, part, u)
     score = torch.where(h >= -_SLACK, value, 1e9 - h).unflatten(0, nearest.shape)
     best = score.argmin(1)

@@ -103,6 +103,10 @@ class ValueBlock:
         unit = self.scaling.to_unit(ends)
         return float(unit.min()), float(unit.max())
 
+    def span_of_numbers(self) -> tuple[float, float]:
+        """The encoded range of what is a number and no code."""
+        return self._span(codes=False)
+
     def _is_code(self, u: Array) -> Mask:
         found = np.zeros(u.shape, dtype=np.bool_)
         for code in self.scaling.to_unit(self.grid.codes):

@@ -1,0 +1,149 @@
+"""The compiled search (newton.c) from Python: a surface packed for it, rows in and rows out."""
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpae.kernels.compiled import library
+from gpae.kernels.shares import in_shares, padded, pointers
+from gpae.numerics.autoencoder import AutoEncoder, logit
+from gpae.numerics.density import Tilt, log_density
+
+__all__ = ["BLOCK", "MOST_LATENTS", "Lanes", "Precision", "Walked", "log_constant"]
+
+Precision = Literal["single", "double"]
+Array = NDArray[np.float64]
+
+BLOCK = 4
+"""Columns are padded to multiples of this."""
+MOST_LATENTS = 16
+_FEATURES, _SHEAF = 64, 8
+"""Features are padded to multiples of the first, and summed side by side by the second."""
+_AGREES: dict[Precision, float] = {"single": 2e-4, "double": 1e-9}
+"""How far a logit or a log density may be from torch's, relative to the largest, for the library to be believed."""
+
+
+class Walked(NamedTuple):
+    """What the compiled search returns, one entry a row."""
+
+    u: Float[Tensor, "B D"]
+    objective: Float[Tensor, " B"]
+    h: Float[Tensor, " B"]
+    kkt: Float[Tensor, " B"]
+    iterations: Int[Tensor, " B"]
+    converged: Bool[Tensor, " B"]
+
+
+class _Surface(ctypes.Structure):
+    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 12))
+
+
+class _Rows(ctypes.Structure):
+    _fields_ = (
+        ("given", ctypes.c_void_p * 7),
+        ("tolerance", ctypes.c_double),
+        ("iterations", ctypes.c_int64),
+        ("found", ctypes.c_void_p * 6),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lanes:
+    """A surface as newton.c wants it: padded tables in one precision, and the library for its latent dimension."""
+
+    library: ctypes.CDLL
+    tables: tuple[NDArray[Any], ...]
+    surface: _Surface
+    columns: int
+    width: int
+    """Columns with their padding."""
+
+    @classmethod
+    def of(cls, model: AutoEncoder, density: Tilt, precision: Precision) -> "Lanes | None":
+        """Pack a surface; None where there is no library for it, or one that does not agree with torch."""
+        if not 1 <= len(model.theta) <= MOST_LATENTS:
+            return None
+        macros = {"REAL": "double"} if precision == "double" else {"REAL": "float", "SINGLE": "1"}
+        compiled = library("newton.c", LATENT=str(len(model.theta)), **macros)
+        if compiled is None:
+            return None
+        columns = model.encoder.frequencies.shape[1]
+        width = columns + -columns % BLOCK
+        tables = _tables(model, density, width, np.float32 if precision == "single" else np.float64)
+        surface = _Surface((len(tables[2]), width, len(density.weights)), pointers(tables))
+        lanes = cls(compiled, tables, surface, columns, width)
+        return lanes if lanes._agrees(model, density, _AGREES[precision]) else None
+
+    def solve(
+        self, problem: tuple[Tensor, ...], start: Float[Tensor, "B D"] | None, *, tolerance: float, iterations: int
+    ) -> Walked:
+        """Latent steps from ``start`` (None: from the boundary, met head-on) until each row converges or gives up.
+
+        ``problem`` are x, lower, upper, beta, sign and margin.
+        """
+        n = len(problem[0])
+        u, taken, converged = np.empty((n, self.width)), np.empty(n, np.int64), np.empty(n, np.bool_)
+        objective, h, kkt = np.empty((3, n))
+        given = (*(padded(part, self.width) for part in problem), None if start is None else padded(start, self.width))
+        found = (u, objective, h, kkt, taken, converged)
+        rows = _Rows(pointers(given), tolerance, iterations, pointers(found))
+        call = self.library.solve_rows, ctypes.byref(self.surface), ctypes.byref(rows)
+        in_shares(n, lambda first, end: call[0](*call[1:], first, end))
+        return Walked(torch.from_numpy(u[:, : self.columns]), *(torch.from_numpy(part) for part in found[1:]))
+
+    def evaluate(
+        self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"]
+    ) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
+        """Objective and h at u."""
+        n = len(u)
+        objective, h = np.empty((2, n))
+        given = tuple(padded(part, self.width) for part in (*problem, u))
+        rows = _Rows(pointers(given), 0.0, 0, pointers((None, objective, h, None, None, None)))
+        call = self.library.evaluate_rows, ctypes.byref(self.surface), ctypes.byref(rows)
+        in_shares(n, lambda first, end: call[0](*call[1:], first, end))
+        return torch.from_numpy(objective), torch.from_numpy(h)
+
+    def _agrees(self, model: AutoEncoder, density: Tilt, tolerance: float) -> bool:
+        """Try a few rows against torch: a compiler may be wrong, or the processor another than it believes."""
+        x = torch.rand(21, self.columns, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        ones = torch.ones(len(x), dtype=torch.float64)
+        objective, h = self.evaluate((x, x, x, ones, ones, 0 * ones), x)
+        latent = model.encode(x)
+        pairs = ((-objective, log_density(density, latent)), (h, logit(model, latent)))
+        return all(bool(((a - b).abs() <= tolerance * (1 + b.abs().max())).all()) for a, b in pairs)
+
+
+def log_constant(density: Tilt) -> float:
+    """What log p adds to its exponents."""
+    log_volume = 2 * float(density.factor.diagonal().log().sum()) + len(density.mean) * math.log(2 * math.pi)
+    return -0.5 * log_volume - float(density.log_normaliser)
+
+
+def _tables(model: AutoEncoder, density: Tilt, width: int, real: type) -> tuple[NDArray[Any], ...]:
+    """The tables of newton.c's Surface, in its order."""
+    S, D = model.encoder.frequencies.shape
+    more = -S % _FEATURES
+    frequencies = np.pad(model.encoder.frequencies.numpy(), ((0, more), (0, width - D)))
+    weights = np.pad(model.encoder.amplitude * model.encoder_weights.numpy(), ((0, more), (0, 0)))
+    tables = (
+        frequencies.reshape(-1, _SHEAF, width).transpose(0, 2, 1),
+        frequencies,
+        np.pad(model.encoder.phases.numpy(), (0, more)),
+        weights,
+        model.theta.numpy(),
+        model.theta0.reshape(1).numpy(),
+        density.fmap.frequencies.numpy(),
+        density.fmap.phases.numpy(),
+        density.fmap.amplitude * density.weights.numpy(),
+        density.mean.numpy(),
+        density.precision.numpy(),
+        np.array([log_constant(density)]),
+    )
+    return tuple(np.ascontiguousarray(table, dtype=real) for table in tables)

@@ -1,0 +1,572 @@
+/* The Newton search of gpae/search/newton.py with latent steps, compiled: every lane of a vector is a row.
+
+   Nothing here mixes lanes, so a row's bits are the same whoever stands beside it. A lane whose row is done takes the
+   next one, so the vectors stay full. What is compiled in: REAL (float or double) and LATENT (the latent dimension).
+
+   The cost of an iteration is `linearise`: LATENT + 1 products with the S x D frequencies and S sines and cosines.
+   Tiles of FEATURES features keep what it touches in the first-level cache. */
+
+#include "vectors.h"
+
+#define FEATURES 64                                        /* features of the encoder in a tile */
+#define SHEAF 8                                            /* phases that are summed side by side */
+#define BLOCK (LATENT >= 16 ? 1 : LATENT >= 8 ? 2 : 4)     /* columns of the Jacobian that are summed side by side */
+#ifdef SINGLE
+#define RESTORED 4e-6f
+#else
+#define RESTORED 1e-9
+#endif
+
+#define ROUNDS 12             /* of the active set in a step */
+#define LATENT_DAMPING 4
+#define AT_BOUND ((REAL)1e-6)
+#define TINY ((REAL)1e-12)
+#define MEETING 6             /* steps towards the boundary before the search, where no start is given */
+#define RESTORING 20          /* steps onto it afterwards */
+
+typedef struct {
+    int64_t features, columns, density_features; /* the first padded to FEATURES, the second to BLOCK, with zeros */
+    const REAL *sheaves;                         /* features / SHEAF x columns x SHEAF: frequencies for the phases */
+    const REAL *frequencies;                     /* features x columns: the same for the Jacobian */
+    const REAL *phases, *weights;                /* features; features x LATENT, with the amplitude */
+    const REAL *theta, *theta0;                  /* LATENT; 1 */
+    const REAL *density_frequencies, *density_phases, *density_weights; /* T x LATENT; T; T, with the amplitude */
+    const REAL *mean, *precision, *constant;     /* LATENT; LATENT x LATENT; what log p adds to its exponents */
+} Surface;
+
+typedef struct {
+    const double *x, *lower, *upper, *beta, *sign, *margin, *start; /* start may be null: met head-on */
+    double tolerance;
+    int64_t iterations;
+    double *u, *objective, *h, *kkt;
+    int64_t *taken;      /* iterations of each row */
+    uint8_t *converged;
+} Rows;
+
+/* ---- a point: values and first derivatives, and the curvature of log p ---- */
+
+typedef struct {
+    vec *u, *jacobian; /* columns; LATENT x columns */
+    vec latent[LATENT], score[LATENT], curvature[PAIRS], objective, h, kkt, eta;
+} Point;
+
+typedef struct {
+    const Surface *surface;
+    int64_t columns;
+    vec *x, *lower, *upper, *proposal, *grad_f, *grad_h, *scratch;
+    vec beta, sign, margin;
+    Point here, there;
+} Group;
+
+/* log p at the latent, with its slope and (where asked) its curvature. */
+static vec density(const Surface *p, Point *at, int derivatives) {
+    vec value = all(p->constant[0]), centred[LATENT];
+    for (int k = 0; k < LATENT; k++) centred[k] = at->latent[k] - all(p->mean[k]), at->score[k] = all(0);
+    for (int k = 0, pair = 0; k < LATENT; k++) {
+        vec pull = all(0);
+        for (int l = 0; l < LATENT; l++) pull += all(p->precision[k * LATENT + l]) * centred[l];
+        for (int l = k; l < LATENT; l++, pair++) at->curvature[pair] = all(-p->precision[k * LATENT + l]);
+        at->score[k] -= pull;
+        value -= all((REAL)0.5) * pull * centred[k];
+    }
+    for (int64_t t = 0; t < p->density_features; t++) {
+        const REAL *z = p->density_frequencies + t * LATENT;
+        vec phase = all(p->density_phases[t]), sine, cosine;
+        for (int k = 0; k < LATENT; k++) phase += all(z[k]) * at->latent[k];
+        sine_cosine(phase, &sine, &cosine);
+        sine *= all(p->density_weights[t]), cosine *= all(p->density_weights[t]);
+        value += cosine;
+        if (!derivatives) continue;
+        for (int k = 0, pair = 0; k < LATENT; k++) {
+            at->score[k] -= all(z[k]) * sine;
+            vec bent = all(z[k]) * cosine;
+            for (int l = k; l < LATENT; l++, pair++) at->curvature[pair] -= all(z[l]) * bent;
+        }
+    }
+    return value;
+}
+
+/* The latent of at->u and, where asked, its Jacobian. */
+static void encode(const Surface *p, Point *at, int derivatives) {
+    const int64_t columns = p->columns;
+    vec slopes[FEATURES][LATENT];
+    for (int k = 0; k < LATENT; k++) at->latent[k] = all(0);
+    if (derivatives) memset(at->jacobian, 0, LATENT * columns * sizeof(vec));
+    for (int64_t first = 0; first < p->features; first += FEATURES) {
+        for (int sheaf = 0; sheaf < FEATURES; sheaf += SHEAF) {
+            const REAL *z = p->sheaves + (first + sheaf) * columns;
+            vec phase[SHEAF];
+            for (int s = 0; s < SHEAF; s++) phase[s] = all(p->phases[first + sheaf + s]);
+            for (int64_t j = 0; j < columns; j++, z += SHEAF) {
+                vec u = at->u[j];
+                for (int s = 0; s < SHEAF; s++) phase[s] += all(z[s]) * u;
+            }
+            for (int s = 0; s < SHEAF; s++) {
+                const REAL *w = p->weights + (first + sheaf + s) * LATENT;
+                vec sine, cosine;
+                sine_cosine(phase[s], &sine, &cosine);
+                for (int k = 0; k < LATENT; k++) {
+                    at->latent[k] += all(w[k]) * cosine;
+                    slopes[sheaf + s][k] = all(-w[k]) * sine;
+                }
+            }
+        }
+        if (!derivatives) continue;
+        for (int64_t j = 0; j < columns; j += BLOCK) {
+            const REAL *z = p->frequencies + first * columns + j;
+            vec sum[LATENT][BLOCK];
+            for (int k = 0; k < LATENT; k++)
+                for (int c = 0; c < BLOCK; c++) sum[k][c] = at->jacobian[k * columns + j + c];
+            for (int s = 0; s < FEATURES; s++, z += columns)
+                for (int k = 0; k < LATENT; k++)
+                    for (int c = 0; c < BLOCK; c++) sum[k][c] += slopes[s][k] * all(z[c]);
+            for (int k = 0; k < LATENT; k++)
+                for (int c = 0; c < BLOCK; c++) at->jacobian[k * columns + j + c] = sum[k][c];
+        }
+    }
+}
+
+static void linearise(const Group *g, Point *at, int derivatives) {
+    encode(g->surface, at, derivatives);
+    vec square = all(0), logit = all(g->surface->theta0[0]);
+    for (int64_t j = 0; j < g->columns; j++) square += (at->u[j] - g->x[j]) * (at->u[j] - g->x[j]);
+    for (int k = 0; k < LATENT; k++) logit += all(g->surface->theta[k]) * at->latent[k];
+    at->objective = all((REAL)0.5) * square - g->beta * density(g->surface, at, derivatives);
+    at->h = g->sign * logit - g->margin;
+}
+
+/* grad_f and grad_h of a linearised point, column by column. */
+static void gradients(const Group *g, const Point *at) {
+    const int64_t columns = g->columns;
+    for (int64_t j = 0; j < columns; j++) {
+        vec up = all(0), across = all(0);
+        for (int k = 0; k < LATENT; k++) {
+            up += at->score[k] * at->jacobian[k * columns + j];
+            across += all(g->surface->theta[k]) * at->jacobian[k * columns + j];
+        }
+        g->grad_f[j] = at->u[j] - g->x[j] - g->beta * up;
+        g->grad_h[j] = g->sign * across;
+    }
+}
+
+/* The multiplier over the columns that are free to move, and the residual with it: problem.kkt_residual. */
+static void first_order(const Group *g, Point *at) {
+    const int64_t columns = g->columns;
+    vec eta = all(0), *held = g->scratch; /* of -1 and 0 as masks */
+    gradients(g, at);
+    for (int64_t j = 0; j < columns; j++) held[j] = (vec) ~(g->upper[j] > g->lower[j]);
+    for (int round = 0; round < 4; round++) {
+        vec above = all(0), below = all(0);
+        mask changed = nobody();
+        for (int64_t j = 0; j < columns; j++) {
+            above += pick((mask)held[j], all(0), g->grad_f[j] * g->grad_h[j]);
+            below += pick((mask)held[j], all(0), g->grad_h[j] * g->grad_h[j]);
+        }
+        eta = pick(below > 0, -above / most(below, all((REAL)1e-30)), eta);
+        for (int64_t j = 0; j < columns; j++) {
+            vec gradient = g->grad_f[j] + eta * g->grad_h[j];
+            mask stuck = ~(g->upper[j] > g->lower[j]);
+            stuck |= (at->u[j] <= g->lower[j] + AT_BOUND) & (gradient > 0);
+            stuck |= (at->u[j] >= g->upper[j] - AT_BOUND) & (gradient < 0);
+            changed |= stuck ^ (mask)held[j];
+            held[j] = (vec)stuck;
+        }
+        if (!any(changed)) break;
+    }
+    vec worst = all(0), way = all(0), steep = all(0);
+    for (int64_t j = 0; j < columns; j++) {
+        vec gradient = g->grad_f[j] + eta * g->grad_h[j];
+        vec projected = at->u[j] - clip(at->u[j] - gradient, g->lower[j], g->upper[j]);
+        worst = most(worst, size(projected));
+        way += (at->u[j] - g->x[j]) * (at->u[j] - g->x[j]);
+        steep += g->grad_h[j] * g->grad_h[j];
+    }
+    vec scale = most(most(root(way), size(eta) * root(steep)), all(1));
+    at->kkt = worst / scale, at->eta = eta;
+}
+
+/* ---- algebra of LATENT x LATENT, one matrix a lane ---- */
+
+/* N >= 0: minus the curvature of log p with its positive eigenvalues cut off, by Jacobi's rotations. */
+static void concave_part(const Point *at, vec N[LATENT][LATENT]) {
+    vec A[LATENT][LATENT], V[LATENT][LATENT];
+    for (int k = 0, pair = 0; k < LATENT; k++)
+        for (int l = k; l < LATENT; l++, pair++) A[k][l] = A[l][k] = -at->curvature[pair];
+    for (int k = 0; k < LATENT; k++)
+        for (int l = 0; l < LATENT; l++) V[k][l] = all(k == l);
+    for (int sweep = 0; sweep < 12; sweep++) {
+        vec off = all(0), on = all(0);
+        for (int k = 0; k < LATENT; k++) {
+            on += A[k][k] * A[k][k];
+            for (int l = 0; l < k; l++) off += A[k][l] * A[k][l];
+        }
+        if (!any(off > all(EPSILON * EPSILON) * on)) break;
+        for (int p = 0; p < LATENT; p++)
+            for (int q = p + 1; q < LATENT; q++) {
+                mask turn = A[p][q] != 0;
+                vec ratio = (A[q][q] - A[p][p]) / (all(2) * pick(turn, A[p][q], all(1)));
+                vec t = all(1) / (size(ratio) + root(ratio * ratio + all(1)));
+                t = pick(turn, pick(ratio < 0, -t, t), all(0));
+                vec c = all(1) / root(t * t + all(1)), s = t * c;
+                for (int k = 0; k < LATENT; k++) {
+                    vec a = A[k][p], b = A[k][q];
+                    A[k][p] = c * a - s * b, A[k][q] = s * a + c * b;
+                }
+                for (int k = 0; k < LATENT; k++) {
+                    vec a = A[p][k], b = A[q][k];
+                    A[p][k] = c * a - s * b, A[q][k] = s * a + c * b;
+                    a = V[k][p], b = V[k][q];
+                    V[k][p] = c * a - s * b, V[k][q] = s * a + c * b;
+                }
+            }
+    }
+    for (int k = 0; k < LATENT; k++)
+        for (int l = 0; l < LATENT; l++) {
+            N[k][l] = all(0);
+            for (int e = 0; e < LATENT; e++) N[k][l] += V[k][e] * most(A[e][e], all(0)) * V[l][e];
+        }
+}
+
+/* Solve M y = (b, c) in place, with partial pivoting in each lane. */
+static void solve(vec M[LATENT][LATENT], vec b[LATENT], vec c[LATENT]) {
+    for (int k = 0; k < LATENT; k++) {
+        for (int l = k + 1; l < LATENT; l++) {
+            mask larger = size(M[l][k]) > size(M[k][k]);
+            for (int j = k; j < LATENT; j++) {
+                vec high = pick(larger, M[l][j], M[k][j]);
+                M[l][j] = pick(larger, M[k][j], M[l][j]), M[k][j] = high;
+            }
+            vec high = pick(larger, b[l], b[k]);
+            b[l] = pick(larger, b[k], b[l]), b[k] = high;
+            high = pick(larger, c[l], c[k]);
+            c[l] = pick(larger, c[k], c[l]), c[k] = high;
+        }
+        for (int l = k + 1; l < LATENT; l++) {
+            vec share = M[l][k] / M[k][k];
+            for (int j = k + 1; j < LATENT; j++) M[l][j] -= share * M[k][j];
+            b[l] -= share * b[k], c[l] -= share * c[k];
+        }
+    }
+    for (int k = LATENT - 1; k >= 0; k--) {
+        for (int j = k + 1; j < LATENT; j++) b[k] -= M[k][j] * b[j], c[k] -= M[k][j] * c[j];
+        b[k] /= M[k][k], c[k] /= M[k][k];
+    }
+}
+
+/* ---- steps ---- */
+
+typedef struct {
+    vec eta, change, model_h; /* the step's multiplier, the change of its model objective, h of its model */
+} Step;
+
+/* steps.latent_step: the proposal goes to g->proposal. grad_h is to be that of g->here. */
+static Step latent_step(const Group *g, vec damping, mask walking) {
+    const Point *at = &g->here;
+    const int64_t columns = g->columns;
+    const vec *J = at->jacobian;
+    vec N[LATENT][LATENT], damped[LATENT][LATENT], theta[LATENT];
+    concave_part(at, N);
+    for (int k = 0; k < LATENT; k++) {
+        theta[k] = g->sign * all(g->surface->theta[k]);
+        for (int l = 0; l < LATENT; l++)
+            damped[k][l] = N[k][l] + all(LATENT_DAMPING * g->surface->precision[k * LATENT + l]) * damping;
+    }
+    vec shrink = all(1) / (all(1) + damping), steep = all(0), *wish = g->proposal, *held = g->scratch;
+    for (int64_t j = 0; j < columns; j++) {
+        mask movable = g->upper[j] > g->lower[j];
+        steep += pick(movable, g->grad_h[j] * g->grad_h[j], all(0));
+        held[j] = (vec)~movable, wish[j] = g->x[j];
+    }
+    vec cap = all(4) * (size(at->eta) + size(at->h) / most(steep, all(TINY)));
+    Step step = {.eta = at->eta};
+    mask settled = ~walking;
+    for (int round = 0; round < ROUNDS; round++) {
+        vec K[PAIRS], offset[LATENT];
+        for (int pair = 0; pair < PAIRS; pair++) K[pair] = all(0);
+        for (int k = 0; k < LATENT; k++) offset[k] = all(0);
+        for (int64_t j = 0; j < columns; j++) {
+            vec anchor = (g->x[j] + damping * at->u[j]) * shrink;
+            vec to = pick((mask)held[j], wish[j], anchor) - at->u[j];
+            for (int k = 0, pair = 0; k < LATENT; k++) {
+                vec slope = J[k * columns + j];
+                offset[k] += slope * to;
+                vec moving = pick((mask)held[j], all(0), slope);
+                for (int l = k; l < LATENT; l++, pair++) K[pair] += moving * J[l * columns + j];
+            }
+        }
+        vec full[LATENT][LATENT], M[LATENT][LATENT], a[LATENT], b[LATENT];
+        for (int k = 0, pair = 0; k < LATENT; k++)
+            for (int l = k; l < LATENT; l++, pair++) full[k][l] = full[l][k] = K[pair] * shrink;
+        for (int k = 0; k < LATENT; k++) {
+            a[k] = offset[k], b[k] = all(0);
+            for (int l = 0; l < LATENT; l++) {
+                a[k] += g->beta * full[k][l] * at->score[l], b[k] += full[k][l] * theta[l];
+                M[k][l] = all(k == l);
+                for (int m = 0; m < LATENT; m++) M[k][l] += g->beta * full[k][m] * damped[m][l];
+            }
+        }
+        solve(M, a, b);
+        vec steepness = all(0), gap = at->h;
+        for (int k = 0; k < LATENT; k++) steepness += theta[k] * b[k], gap += theta[k] * a[k];
+        vec multiplier = clip(gap / most(steepness, all(TINY)), -cap, cap), v[LATENT];
+        for (int k = 0; k < LATENT; k++) a[k] -= multiplier * b[k];
+        for (int k = 0; k < LATENT; k++) {
+            vec bent = at->score[k];
+            for (int l = 0; l < LATENT; l++) bent -= damped[k][l] * a[l];
+            v[k] = g->beta * bent - multiplier * theta[k];
+        }
+        mask changed = nobody();
+        for (int64_t j = 0; j < columns; j++) {
+            vec to = (g->x[j] + damping * at->u[j]);
+            for (int k = 0; k < LATENT; k++) to += J[k * columns + j] * v[k];
+            to *= shrink;
+            mask outside = ~((to > g->lower[j]) & (to < g->upper[j]));
+            mask differs = outside ^ (mask)held[j];
+            changed |= differs;
+            wish[j] = pick(settled, wish[j], clip(to, g->lower[j], g->upper[j]));
+            held[j] = (vec)(((mask)held[j] & settled) | (outside & ~settled));
+        }
+        step.eta = pick(settled, step.eta, multiplier);
+        settled |= ~changed;
+        if (!any(~settled)) break;
+    }
+    vec a[LATENT], distance = all(0);
+    step.model_h = at->h;
+    for (int k = 0; k < LATENT; k++) a[k] = all(0);
+    for (int64_t j = 0; j < columns; j++) {
+        vec to = wish[j] - g->x[j], from = at->u[j] - g->x[j], by = wish[j] - at->u[j];
+        distance += to * to - from * from;
+        step.model_h += g->grad_h[j] * by;
+        for (int k = 0; k < LATENT; k++) a[k] += J[k * columns + j] * by;
+    }
+    step.change = all((REAL)0.5) * distance;
+    for (int k = 0; k < LATENT; k++) {
+        vec bent = at->score[k];
+        for (int l = 0; l < LATENT; l++) bent -= all((REAL)0.5) * N[k][l] * a[l];
+        step.change -= g->beta * bent * a[k];
+    }
+    return step;
+}
+
+/* restoration._newton_on_h: the shortest way onto the linearised boundary, for some of the lanes. */
+static void newton_on_h(const Group *g, mask who) {
+    const Point *at = &g->here;
+    const int64_t columns = g->columns;
+    vec remaining = at->h, *u = g->proposal;
+    for (int64_t j = 0; j < columns; j++) u[j] = pick(who, at->u[j], u[j]);
+    for (int round = 0; round < 4; round++) {
+        mask anyone = nobody();
+        for (int64_t j = 0; j < columns; j++)
+            anyone |= (u[j] > g->lower[j]) & (u[j] < g->upper[j]) & (g->grad_h[j] * remaining != 0);
+        vec length = all(0);
+        for (int64_t j = 0; j < columns; j++) {
+            vec push = g->grad_h[j] * remaining;
+            mask above = u[j] > g->lower[j], below = u[j] < g->upper[j];
+            mask inside = above & below & (push != 0);
+            mask inward = ((push > 0) & above) | ((push < 0) & below);
+            g->scratch[j] = pick((anyone & inside) | (~anyone & inward), g->grad_h[j], all(0));
+            length += g->scratch[j] * g->scratch[j];
+        }
+        vec pace = remaining / most(length, all(TINY));
+        remaining = at->h;
+        for (int64_t j = 0; j < columns; j++) {
+            u[j] = pick(who, clip(u[j] - pace * g->scratch[j], g->lower[j], g->upper[j]), u[j]);
+            remaining += g->grad_h[j] * (u[j] - at->u[j]);
+        }
+    }
+}
+
+/* ---- the search ---- */
+
+enum { MEET, WALK, RESTORE, IDLE };
+
+typedef struct {
+    mask stage[4];                 /* which lanes are at which stage */
+    vec damping, penalty, steps;   /* steps: of the present stage */
+    int64_t row[LANES], taken[LANES];
+    uint8_t converged[LANES];
+    int64_t next, end;
+} State;
+
+static void enter(State *s, mask who, int stage) {
+    for (int other = 0; other < 4; other++) s->stage[other] &= ~who;
+    s->stage[stage] |= who;
+    s->steps = pick(who, all(0), s->steps);
+}
+
+static void load(Group *g, State *s, const Rows *rows, int lane) {
+    const int64_t row = s->next++, columns = g->columns;
+    for (int64_t j = 0; j < columns; j++) {
+        g->x[j][lane] = (REAL)rows->x[row * columns + j];
+        g->lower[j][lane] = (REAL)rows->lower[row * columns + j];
+        g->upper[j][lane] = (REAL)rows->upper[row * columns + j];
+        REAL u = rows->start ? (REAL)rows->start[row * columns + j] : g->x[j][lane];
+        REAL low = g->lower[j][lane], high = g->upper[j][lane];
+        g->there.u[j][lane] = u < low ? low : u > high ? high : u;
+    }
+    g->beta[lane] = (REAL)rows->beta[row], g->sign[lane] = (REAL)rows->sign[row];
+    g->margin[lane] = (REAL)rows->margin[row];
+    s->damping[lane] = s->penalty[lane] = 0;
+    s->row[lane] = row, s->taken[lane] = 0, s->converged[lane] = 0;
+}
+
+static void unload(const Group *g, const State *s, const Rows *rows, int lane) {
+    const int64_t row = s->row[lane], columns = g->columns;
+    const Point *at = &g->here;
+    for (int64_t j = 0; j < columns; j++) {
+        double u = (double)at->u[j][lane], low = rows->lower[row * columns + j], high = rows->upper[row * columns + j];
+        rows->u[row * columns + j] = u < low ? low : u > high ? high : u; /* a bound in single precision may differ */
+    }
+    rows->objective[row] = (double)at->objective[lane], rows->h[row] = (double)at->h[lane];
+    rows->kkt[row] = (double)at->kkt[lane];
+    rows->taken[row] = s->taken[lane], rows->converged[row] = s->converged[lane];
+}
+
+static void adopt(Group *g, mask take) {
+    const int64_t columns = g->columns;
+    Point *here = &g->here, *there = &g->there;
+    for (int64_t j = 0; j < columns; j++) here->u[j] = pick(take, there->u[j], here->u[j]);
+    for (int64_t j = 0; j < LATENT * columns; j++) here->jacobian[j] = pick(take, there->jacobian[j], here->jacobian[j]);
+    for (int k = 0; k < LATENT; k++) {
+        here->latent[k] = pick(take, there->latent[k], here->latent[k]);
+        here->score[k] = pick(take, there->score[k], here->score[k]);
+    }
+    for (int pair = 0; pair < PAIRS; pair++)
+        here->curvature[pair] = pick(take, there->curvature[pair], here->curvature[pair]);
+    here->objective = pick(take, there->objective, here->objective), here->h = pick(take, there->h, here->h);
+    here->kkt = pick(take, there->kkt, here->kkt), here->eta = pick(take, there->eta, here->eta);
+}
+
+/* newton._next_damping */
+static vec next_damping(vec damping, vec ratio, mask nearer) {
+    vec trust = pick(nearer, all(1), clip(ratio, all(0), all(1))), swing = all(2) * trust - all(1);
+    vec lowered = damping * clip(all(1) - swing * swing * swing, all((REAL)0.25), all(2));
+    lowered = pick(lowered < all((REAL)0.05), all(0), lowered);
+    return pick((ratio > all((REAL)1e-3)) | nearer, lowered, most(all(4) * damping, all((REAL)0.25)));
+}
+
+/* Judge the walkers' trial points; say who takes theirs. */
+static mask judge(const Group *g, State *s, const Step *step) {
+    const Point *here = &g->here, *there = &g->there;
+    mask walking = s->stage[WALK];
+    vec steepest = most(size(step->eta), size(here->eta));
+    s->penalty = pick(walking, most(all(2) * steepest, all((REAL)0.5) * s->penalty), s->penalty);
+    vec fall = here->objective - there->objective + s->penalty * (size(here->h) - size(there->h));
+    vec predicted = s->penalty * (size(here->h) - size(step->model_h)) - step->change;
+    vec ratio = fall / most(predicted, all((REAL)1e-16));
+    mask nearer = (there->kkt < all((REAL)0.5) * here->kkt) &
+                  (size(there->h) <= all((REAL)0.5) * size(here->h) + all(RESTORED));
+    /* a fall below the arithmetic's noise says nothing: there the residual decides */
+    vec noise = all(8 * EPSILON) * (size(here->objective) + s->penalty * size(here->h) + all(1));
+    nearer |= (predicted < noise) & (size(fall) < noise) & (there->kkt < here->kkt);
+    s->damping = pick(walking, next_damping(s->damping, ratio, nearer), s->damping);
+    return walking & ((ratio > all((REAL)1e-3)) | nearer);
+}
+
+/* Who is done with a stage goes on to the next; a lane may pass through several at once. */
+static void advance(const Group *g, State *s, const Rows *rows, mask stuck) {
+    const Point *at = &g->here;
+    vec miss = size(at->h);
+    mask met = s->stage[MEET] & ((miss <= all((REAL)1e-2)) | stuck | (s->steps >= all(MEETING)));
+    enter(s, met, WALK);
+    mask there = (at->kkt <= all((REAL)rows->tolerance)) & (miss <= all((REAL)1e-3) * g->margin);
+    mask out = s->stage[WALK] & (there | (s->steps >= all((REAL)rows->iterations)));
+    for (int l = 0; l < LANES; l++)
+        if (out[l]) s->converged[l] = there[l] != 0;
+    enter(s, out, RESTORE);
+    enter(s, s->stage[RESTORE] & ((miss <= all(RESTORED)) | (stuck & ~out) | (s->steps >= all(RESTORING))), IDLE);
+}
+
+static void search(Group *g, State *s, const Rows *rows) {
+    const int64_t columns = g->columns;
+    for (int l = 0; l < LANES; l++) s->row[l] = -1;
+    s->stage[IDLE] = ~nobody();
+    for (;;) {
+        mask fresh = nobody();
+        for (int l = 0; l < LANES; l++)
+            if (s->stage[IDLE][l]) {
+                if (s->row[l] >= 0) unload(g, s, rows, l), s->row[l] = -1;
+                if (s->next < s->end) load(g, s, rows, l), fresh[l] = -1;
+            }
+        enter(s, fresh, rows->start ? WALK : MEET);
+        mask busy = ~s->stage[IDLE];
+        if (!any(busy)) return;
+        /* a fresh lane looks at its start; the others try a step */
+        Step step = {0};
+        mask old = busy & ~fresh;
+        if (any(old)) {
+            gradients(g, &g->here);
+            if (any(old & s->stage[WALK])) step = latent_step(g, s->damping, old & s->stage[WALK]);
+            if (any(old & ~s->stage[WALK])) newton_on_h(g, old & ~s->stage[WALK]);
+            for (int64_t j = 0; j < columns; j++) g->there.u[j] = pick(fresh, g->there.u[j], g->proposal[j]);
+        }
+        linearise(g, &g->there, 1);
+        first_order(g, &g->there);
+        mask walkers = s->stage[WALK];
+        s->stage[WALK] &= old;
+        mask better = judge(g, s, &step);
+        s->stage[WALK] = walkers;
+        mask seeking = old & ~walkers, nearer = seeking & (size(g->there.h) < size(g->here.h));
+        adopt(g, fresh | better | nearer);
+        s->steps += pick(old, all(1), all(0));
+        for (int l = 0; l < LANES; l++) s->taken[l] += old[l] != 0;
+        advance(g, s, rows, seeking & ~nearer);
+    }
+}
+
+/* ---- what is called ---- */
+
+static vec *vectors(void **memory, int64_t n) {
+    vec *here = (vec *)*memory;
+    *memory = here + n;
+    return here;
+}
+
+static Group *gathered(const Surface *surface, void **block) {
+    const int64_t columns = surface->columns;
+    const int64_t n = (9 + 2 * LATENT) * columns + (sizeof(Group) + sizeof(vec) - 1) / sizeof(vec);
+    void *memory = *block = aligned_alloc(BYTES, n * sizeof(vec));
+    if (!memory) return NULL;
+    memset(memory, 0, n * sizeof(vec));
+    Group *g = memory;
+    memory = (char *)memory + (sizeof(Group) + sizeof(vec) - 1) / sizeof(vec) * sizeof(vec);
+    g->surface = surface, g->columns = columns;
+    vec **parts[] = {&g->x, &g->lower, &g->upper, &g->proposal, &g->grad_f, &g->grad_h, &g->scratch,
+                     &g->here.u, &g->there.u};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) *parts[i] = vectors(&memory, columns);
+    g->here.jacobian = vectors(&memory, LATENT * columns), g->there.jacobian = vectors(&memory, LATENT * columns);
+    return g;
+}
+
+/* Solve rows first..end - 1. Returns 0, or 1 where there is no memory. */
+int solve_rows(const Surface *surface, const Rows *rows, int64_t first, int64_t end) {
+    void *block;
+    Group *g = gathered(surface, &block);
+    if (!g) return 1;
+    State state;
+    memset(&state, 0, sizeof state);
+    state.next = first, state.end = end;
+    search(g, &state, rows);
+    free(block);
+    return 0;
+}
+
+/* Objective and h of rows first..end - 1 at `start`. */
+int evaluate_rows(const Surface *surface, const Rows *rows, int64_t first, int64_t end) {
+    void *block;
+    Group *g = gathered(surface, &block);
+    if (!g) return 1;
+    State state;
+    memset(&state, 0, sizeof state);
+    for (int64_t at = first; at < end; at += LANES) {
+        const int64_t here = end - at < LANES ? end - at : LANES;
+        state.next = at;
+        for (int l = 0; l < here; l++) load(g, &state, rows, l);
+        linearise(g, &g->there, 0);
+        for (int l = 0; l < here; l++) {
+            rows->objective[at + l] = (double)g->there.objective[l], rows->h[at + l] = (double)g->there.h[l];
+        }
+    }
+    free(block);
+    return 0;
+}

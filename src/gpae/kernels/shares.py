@@ -1,0 +1,53 @@
+"""Rows in shares that threads work on side by side, and tables as C wants them."""
+
+import ctypes
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+__all__ = ["in_shares", "padded", "pointers"]
+
+Array = NDArray[np.float64]
+
+_SHARE = 512
+"""Rows that a thread takes at once: enough to keep its lanes full, few enough to share the last ones evenly."""
+
+
+def in_shares(n: int, work: Callable[[ctypes.c_int64, ctypes.c_int64], int]) -> None:
+    """Call ``work(first, end)`` for shares of n rows, on as many threads as torch may use; it returns 0 if all is well.
+
+    ctypes lets go of the interpreter's lock while C runs.
+    """
+
+    def share(first: int) -> int:
+        return work(ctypes.c_int64(first), ctypes.c_int64(min(first + _SHARE, n)))
+
+    workers = min(torch.get_num_threads(), os.cpu_count() or 1, -(-n // _SHARE))
+    if workers <= 1:
+        failed = max(map(share, range(0, n, _SHARE)), default=0)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            failed = max(pool.map(share, range(0, n, _SHARE)))
+    if failed:
+        raise MemoryError("the compiled search found no memory for its rows")
+
+
+def padded(part: Tensor, width: int) -> Array:
+    """As doubles in rows of ``width`` columns, zeros where there are fewer; a vector stays one."""
+    values = part.detach().numpy()
+    if values.ndim == 1 or values.shape[1] == width:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    wide = np.zeros((len(values), width))
+    wide[:, : values.shape[1]] = values
+    return wide
+
+
+def pointers(parts: tuple[NDArray[Any] | None, ...]) -> tuple[int | None, ...]:
+    """Where each array lies; whoever asks keeps the arrays alive."""
+    return tuple(None if part is None else part.ctypes.data for part in parts)

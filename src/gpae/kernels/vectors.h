@@ -1,0 +1,83 @@
+/* Vectors of REAL, and the sine and cosine of one; LATENT is the latent dimension, and both are given. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES 64
+#define LANES ((int)(BYTES / sizeof(REAL)))
+#define PAIRS (LATENT * (LATENT + 1) / 2)
+
+typedef REAL vec __attribute__((vector_size(BYTES)));
+#ifdef SINGLE
+typedef int32_t whole;
+#define EPSILON 1.2e-7f
+#else
+typedef int64_t whole;
+#define EPSILON 2.3e-16
+#endif
+typedef whole mask __attribute__((vector_size(BYTES)));
+
+static inline vec all(REAL a) { return a - (vec){}; }
+static inline vec pick(mask take, vec a, vec b) { return (vec)((take & (mask)a) | (~take & (mask)b)); }
+static inline vec least(vec a, vec b) { return pick(a < b, a, b); }
+static inline vec most(vec a, vec b) { return pick(a > b, a, b); }
+static inline vec clip(vec a, vec low, vec high) { return least(most(a, low), high); }
+static inline vec size(vec a) { return most(a, -a); }
+static inline mask nobody(void) { return (mask){}; }
+
+static inline int any(mask m) {
+    whole sum = 0;
+    for (int l = 0; l < LANES; l++) sum |= m[l];
+    return sum != 0;
+}
+
+static inline vec root(vec a) {
+    vec r = a;
+    for (int l = 0; l < LANES; l++) r[l] = (REAL)sqrt((double)a[l]);
+    return r;
+}
+
+/* Sine and cosine, after Cody and Waite: the multiple of pi/2 that is nearest is taken off in three parts, and the
+   polynomials are those of Cephes. Good to an ulp or two for arguments up to some ten thousand. */
+static inline void sine_cosine(vec a, vec *sine, vec *cosine) {
+#ifdef SINGLE
+    const REAL round = 12582912.0f; /* 1.5 * 2^23: adding it leaves the whole part in the last bits */
+    vec shifted = a * all(0.636619772367581343f) + all(round), q = shifted - all(round);
+    vec r = a - q * all(1.5703125f);
+    r -= q * all(4.837512969970703125e-4f);
+    r -= q * all(7.549789948768648e-8f);
+    vec z = r * r;
+    vec s = r + r * z * (all(-1.6666654611e-1f) + z * (all(8.3321608736e-3f) + z * all(-1.9515295891e-4f)));
+    vec c = all(1.0f) - all(0.5f) * z +
+            z * z * (all(4.166664568298827e-2f) + z * (all(-1.388731625493765e-3f) + z * all(2.443315711809948e-5f)));
+#else
+    const REAL round = 6755399441055744.0; /* 1.5 * 2^52 */
+    vec shifted = a * all(0.63661977236758134308) + all(round), q = shifted - all(round);
+    vec r = a - q * all(1.57079625129699707031);
+    r -= q * all(7.54978941586159635335e-8);
+    r -= q * all(5.39030285815811905290e-15);
+    vec z = r * r;
+    vec s = all(1.58962301576546568060e-10);
+    s = s * z + all(-2.50507477628578072866e-8);
+    s = s * z + all(2.75573136213857245213e-6);
+    s = s * z + all(-1.98412698295895385996e-4);
+    s = s * z + all(8.33333333332211858878e-3);
+    s = s * z + all(-1.66666666666666307295e-1);
+    s = r + r * z * s;
+    vec c = all(-1.13585365213876817300e-11);
+    c = c * z + all(2.08757008419747316778e-9);
+    c = c * z + all(-2.75573141792967388112e-7);
+    c = c * z + all(2.48015872888517045348e-5);
+    c = c * z + all(-1.38888888888730564116e-3);
+    c = c * z + all(4.16666666666665929218e-2);
+    c = all(1.0) - all(0.5) * z + z * z * c;
+#endif
+    mask quadrant = (mask)shifted;
+    mask odd = (quadrant & 1) != 0;
+    mask sign_bit = (mask)all((REAL)-0.0);
+    vec sines = pick(odd, c, s), cosines = pick(odd, s, c);
+    *sine = (vec)((mask)sines ^ (((quadrant & 2) != 0) & sign_bit));
+    *cosine = (vec)((mask)cosines ^ ((((quadrant + 1) & 2) != 0) & sign_bit));
+}

@@ -1,0 +1,75 @@
+"""The compiled search and polish of a surface, where there are any.
+
+Single precision goes the way, double precision arrives: the last steps start so near that one or two are enough.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeGuard
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from gpae.kernels.finisher import Finisher
+from gpae.kernels.lanes import Lanes
+from gpae.numerics.autoencoder import AutoEncoder
+from gpae.numerics.density import Tilt
+from gpae.search.problem import Problem, Solution, Surface
+from gpae.table.layout import Layout
+
+__all__ = ["Walker", "finisher", "walker"]
+
+_COARSE = 1e-3
+"""The residual at which single precision has done its part."""
+_ITERATIONS = 30
+"""Latent steps in either precision at most: who needs more needs steps of another kind."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walker:
+    """The compiled search in both precisions."""
+
+    single: Lanes
+    double: Lanes
+
+    def solve(
+        self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float
+    ) -> tuple[Solution, Bool[Tensor, " B"]]:
+        """Latent steps from ``start`` (None: from the boundary, met head-on), and which rows they brought home."""
+        rows = problem.tensors()
+        near = self.single.solve(rows, start, tolerance=max(_COARSE, tolerance), iterations=_ITERATIONS)
+        at = self.double.solve(rows, near.u, tolerance=tolerance, iterations=_ITERATIONS)
+        iterations = near.iterations + at.iterations
+        return Solution(at.u, at.objective, at.h.abs(), at.kkt, iterations), at.converged
+
+
+def walker(surface: Surface) -> Walker | None:
+    """The compiled search on a surface; None where there is none for it."""
+    model = surface.model
+    return _walker(model, surface.density) if _is_plain(model) else None
+
+
+def finisher(surface: Surface, layout: Layout) -> Finisher | None:
+    """The compiled polish on a surface; None where there is none for it."""
+    model = surface.model
+    return _finisher(model, surface.density, layout) if _is_plain(model) else None
+
+
+def _is_plain(model: Any) -> TypeGuard[AutoEncoder]:
+    """A GPAE in double precision on the processor; other encoders and devices go their own way."""
+    return isinstance(model, AutoEncoder) and model.theta.dtype == torch.float64 and not model.theta.is_cuda
+
+
+# to pack a surface takes as long as to search for a row or two, and it is asked for at every step of a search
+
+
+@lru_cache(maxsize=8)
+def _walker(model: AutoEncoder, density: Tilt) -> Walker | None:
+    single, double = Lanes.of(model, density, "single"), Lanes.of(model, density, "double")
+    return None if single is None or double is None else Walker(single, double)
+
+
+@lru_cache(maxsize=8)
+def _finisher(model: AutoEncoder, density: Tilt, layout: Layout) -> Finisher | None:
+    return Finisher.of(model, density, layout)

@@ -1,0 +1,160 @@
+"""The compiled search beside torch's: the same values, the same answers, each row for itself."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from gpae.kernels.compiled import why_not
+from gpae.kernels.lanes import Lanes
+from gpae.numerics.autoencoder import AutoEncoder, encode, logit
+from gpae.numerics.density import fit_tilt
+from gpae.numerics.fourier import draw_map
+from gpae.search import newton
+from gpae.search.compiled import walker
+from gpae.search.problem import Problem, Surface, objective
+
+SIZES = [(60, 5, 3), (64, 8, 4), (70, 13, 1), (33, 4, 2), (90, 6, 6), (50, 7, 11)]
+"""Features, columns and latents: multiples of what is padded to, and others."""
+
+
+def drawn(features: int, columns: int, latents: int, seed: int = 0) -> Surface:
+    g = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=g, dtype=torch.float64)
+
+    model = AutoEncoder(
+        draw_map(features, columns, 1.2, g), 2 * normal(features, latents), draw_map(features, latents, 1.0, g),
+        normal(features, columns), normal(latents), 0.1 * normal(1)[0],
+    )  # fmt: skip
+    rows = torch.rand(400, columns, generator=g, dtype=torch.float64)
+    # the boundary goes through the middle of the rows
+    model = dataclasses.replace(model, theta0=-(encode(model, rows) @ model.theta).median())
+    return Surface(model, fit_tilt(encode(model, rows), g, n_features=45, n_draws=2000, n_fresh=4000))
+
+
+def refused(surface: Surface, n: int = 90, beta: float = 0.03) -> Problem:
+    """Rows on the negative side; the last column is immutable, the first may only rise."""
+    columns = surface.model.encoder.frequencies.shape[1]
+    x = torch.rand(4000, columns, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+    x = x[logit(surface.model, encode(surface.model, x)) < -0.05][:n]
+    lower, upper = torch.zeros_like(x), torch.ones_like(x)
+    lower[:, 0] = x[:, 0]
+    lower[:, -1] = upper[:, -1] = x[:, -1]
+    one = torch.ones(len(x), dtype=torch.float64)
+    return Problem(x, lower, upper, beta * one, one, 0.02 * one)
+
+
+def packed(surface: Surface, precision: str = "double") -> Lanes:
+    lanes = Lanes.of(surface.model, surface.density, precision)  # type: ignore[arg-type]
+    if lanes is None:
+        pytest.skip(f"nothing is compiled here: {why_not('newton.c')}")
+    return lanes
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize(("precision", "tolerance"), [("double", 1e-11), ("single", 3e-5)])
+def test_values_are_those_of_torch(sizes: tuple[int, int, int], precision: str, tolerance: float) -> None:
+    surface = drawn(*sizes)
+    problem = refused(surface)
+    u = torch.rand(problem.x.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    u = u.clamp(problem.lower, problem.upper)
+    value, h = objective(surface, problem, u)
+    fast_value, fast_h = packed(surface, precision).evaluate(problem.tensors(), u)
+    torch.testing.assert_close(fast_value, value, rtol=tolerance, atol=tolerance * float(value.abs().max()))
+    torch.testing.assert_close(fast_h, h, rtol=tolerance, atol=10 * tolerance)
+
+
+def test_far_rows_have_the_right_sine_too() -> None:
+    """Arguments of some thousand: the reduction must not lose their digits."""
+    surface = drawn(60, 5, 3)
+    problem = refused(surface)
+    u = 3000.0 * problem.x
+    wide = dataclasses.replace(problem, lower=u - 1, upper=u + 1)
+    _, h = objective(surface, wide, u)
+    torch.testing.assert_close(packed(surface).evaluate(wide.tensors(), u)[1], h, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_answers_are_those_of_torch(sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    surface = drawn(*sizes)
+    problem = refused(surface)
+    packed(surface)
+    fast = newton.solve(surface, problem)
+    monkeypatch.setattr(newton, "walker", lambda _: None)
+    plain = newton.solve(surface, problem)
+    assert (fast.violation <= plain.violation.clamp(min=1e-8)).double().mean() >= 0.98
+    assert (fast.kkt <= 1e-3).double().mean() >= (plain.kkt <= 1e-3).double().mean() - 0.02
+    close = (fast.objective - plain.objective).abs() <= 1e-4 * plain.objective.abs().clamp(min=1)
+    better = fast.objective < plain.objective
+    assert (close | better).double().mean() >= 0.9  # several minima: not every row need find the same
+    assert close.double().mean() >= 0.75
+
+
+def test_what_is_said_of_an_answer_is_so() -> None:
+    surface = drawn(60, 5, 3)
+    problem = refused(surface)
+    walked = packed(surface).solve(problem.tensors(), None, tolerance=3e-4, iterations=30)
+    value, h = objective(surface, problem, walked.u)
+    torch.testing.assert_close(walked.objective, value, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(walked.h, h, rtol=0, atol=1e-11)
+    assert (walked.u >= problem.lower).all()
+    assert (walked.u <= problem.upper).all()
+    assert torch.equal(walked.u[:, -1], problem.x[:, -1])
+    assert (walked.kkt[walked.converged] <= 3e-4 * 1.5).all()
+    assert walked.converged.double().mean() > 0.9
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_a_row_is_the_same_alone_and_in_any_company(precision: str) -> None:
+    surface = drawn(60, 5, 3)
+    problem = refused(surface)
+    lanes = packed(surface, precision)
+
+    def solved(index: torch.Tensor) -> torch.Tensor:
+        return lanes.solve(problem.rows(index).tensors(), None, tolerance=3e-4, iterations=30).u
+
+    together = solved(torch.arange(90))
+    order = torch.randperm(90, generator=torch.Generator().manual_seed(3))
+    assert torch.equal(solved(order), together[order])
+    for one in (0, 41, 89):
+        assert torch.equal(solved(torch.tensor([one])), together[one : one + 1])
+
+
+def test_a_start_is_where_it_begins() -> None:
+    """From an answer, nothing is left to do."""
+    surface = drawn(60, 5, 3)
+    problem = refused(surface)
+    lanes = packed(surface)
+    first = lanes.solve(problem.tensors(), None, tolerance=3e-4, iterations=30)
+    again = lanes.solve(problem.tensors(), first.u, tolerance=1e-3, iterations=30)
+    done = first.converged
+    assert (again.iterations[done] <= 1).all()
+    torch.testing.assert_close(again.u[done], first.u[done], rtol=0, atol=1e-6)
+
+
+def test_nobody_is_nothing() -> None:
+    surface = drawn(60, 5, 3)
+    problem = refused(surface).rows(torch.zeros(0, dtype=torch.int64))
+    assert packed(surface).solve(problem.tensors(), None, tolerance=3e-4, iterations=30).u.shape == (0, 5)
+
+
+def test_a_library_that_lies_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    surface = drawn(60, 5, 3)
+    packed(surface)
+    monkeypatch.setattr(Lanes, "evaluate", lambda self, problem, u: (torch.zeros(len(u)), torch.zeros(len(u))))
+    assert Lanes.of(surface.model, surface.density, "double") is None
+
+
+def test_single_precision_goes_most_of_the_way() -> None:
+    """A budget of counted work: the dear half of the steps is the smaller one."""
+    surface = drawn(60, 5, 3)
+    problem = refused(surface)
+    packed(surface)
+    walk = walker(surface)
+    assert walk is not None
+    near = walk.single.solve(problem.tensors(), None, tolerance=1e-3, iterations=30)
+    last = walk.double.solve(problem.tensors(), near.u, tolerance=3e-4, iterations=30)
+    assert last.iterations.double().mean() <= 0.5 * near.iterations.double().mean()
+    assert last.converged.double().mean() >= near.converged.double().mean()
