@@ -26,6 +26,7 @@ from gpae.proofs.certificate import Certificate, Prove
 from gpae.proofs.enumeration import by_every_row
 from gpae.proofs.fourier import by_branch_and_bound
 from gpae.proofs.rules import by_rules
+from gpae.rehearsal import RETRAINED, rehearsed
 from gpae.search.refine import Logits
 from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Array
@@ -44,6 +45,9 @@ _THE_OTHER_WAY_ROUND = 0.35
 """An AUC on the training table below which a model is not taken for a poor one."""
 _THE_SAME = 0.9
 """Of the rows kept that a model favours: the share that it must favour when it is given again."""
+_GIVEN_RETRAINED = 2.0
+"""How far retraining a user's model moves its logits, in terms of what the surrogate's last layer alone would: as was
+seen on LAW and GMC."""
 _TO_PROBE = 500
 """Rows on which a user's model is looked at for a structure that allows proofs."""
 
@@ -74,7 +78,9 @@ class Learnt:
         decides = OwnModel(method.classifier_)
         watched = _watched(method.classifier_, X, y) if validation is None else validation
         calibration = Calibration.of(logit_of(decides.probability(watched[0], watched[0])), watched[1])
-        trust = Trust(calibration, _replicas(method.classifier_, X, y, seed))
+        trust = Trust(calibration, _replicas(method.classifier_, X, y, seed, RETRAINED))
+        if trust.replicas is not None and isinstance(method, GPAE):
+            trust = replace(trust, replicas=rehearsed(method, trust.replicas, X, seed))
         return cls._completed(codec, method, X, decides.probability(X, X), trust)
 
     @classmethod
@@ -102,7 +108,7 @@ class Learnt:
         method.fit(encoded.rows, (scores > 0.5).astype(np.int64), layout=codec.layout)
         if labels is None:  # what the model believes stands in for what is so
             labels = (np.random.Generator(np.random.Philox(seed)).random(len(scores)) < scores).astype(np.int64)
-        trust = Trust(None, _replicas(method.classifier_, encoded.rows, labels, seed))
+        trust = Trust(None, _replicas(method.classifier_, encoded.rows, labels, seed, _GIVEN_RETRAINED))
         learnt = cls._completed(codec, method, encoded.rows, scores, trust)
         others = others if len(others) else some
         fidelity = Fidelity.of(scores[others], method.classifier_.predict_proba(encoded.rows[others])[:, 1])
@@ -272,5 +278,5 @@ def _watched(classifier: Any, X: Rows, y: Labels) -> tuple[Rows, Labels]:
     return (X, y) if watched is None else (X[watched], y[watched])
 
 
-def _replicas(classifier: Any, X: Rows, y: Labels, seed: int) -> Replicas | None:
-    return Replicas.of(classifier, X, y, seed=seed) if isinstance(classifier, GPAEClassifier) else None
+def _replicas(classifier: Any, X: Rows, y: Labels, seed: int, spread: float) -> Replicas | None:
+    return Replicas.of(classifier, X, y, seed=seed, spread=spread) if isinstance(classifier, GPAEClassifier) else None

@@ -8,9 +8,11 @@ with the Hessian
 
 the second term being the prior of the paper's weights (w: the weight of the cross-entropy). A bootstrap that counts row
 i n_i times, n_i ~ Poisson(1), moves v by H^-1 sum_i (n_i - 1) c_i (y_i - p_i) phi_i; a draw of the posterior, by
-H^-1/2 eps. Half of the replicas are of either kind. Both are taken twice as far: a model that is trained anew also has
-another encoder, another epoch to stop at and perhaps other choices on its validation rows, and its logits were seen to
-move about twice as far as the last layer alone (LAW and LCD, bootstraps trained in full).
+H^-1/2 eps. Half of the replicas are of either kind. Both are taken further, by a factor ``spread``: a model that is
+trained anew also has another encoder, another epoch to stop at and perhaps other choices on its validation rows.
+
+A share among replicas flatters the plans of a search, which finds the places where the model errs in their favour.
+``odds`` is what remains of the share's odds, as :mod:`gpae.rehearsal` measures it: s -> s o / (s o + 1 - s).
 """
 
 from dataclasses import dataclass
@@ -26,11 +28,9 @@ from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.fourier import FourierMap, features
 from gpae.numerics.tiles import in_tiles
 
-__all__ = ["Replicas"]
+__all__ = ["Replicas", "believed"]
 
 _CHUNK = 4096
-_SPREAD = 2.0
-"""How far a whole training moves the logits, beside its last layer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,10 +39,16 @@ class Replicas:
 
     features: FourierMap
     shifts: Float[Tensor, "S+1 R"]
+    odds: Float[Tensor, ""]
 
     @classmethod
-    def of(cls, classifier: GPAEClassifier, X: Rows, y: Labels, n: int = 100, seed: int = 0) -> "Replicas":
-        """Draw n replicas of a classifier fitted to encoded rows with labels 0 and 1."""
+    def of(
+        cls, classifier: GPAEClassifier, X: Rows, y: Labels, n: int = 100, seed: int = 0, *, spread: float = 1.0
+    ) -> "Replicas":
+        """Draw n replicas of a classifier fitted to encoded rows with labels 0 and 1.
+
+        ``spread``: how far a whole training moves the logits, in terms of what its last layer alone would.
+        """
         generator = torch.Generator().manual_seed(seed)
         model, weights = classifier.model_, torch.as_tensor(classifier.row_weights(y))
         rows, labels = torch.as_tensor(X), torch.as_tensor(y, dtype=torch.float64)
@@ -61,7 +67,8 @@ class Replicas:
         bootstrap = torch.cholesky_solve(pull, root)
         noise = torch.randn(n_features, n - half, dtype=torch.float64, generator=generator)
         posterior = torch.linalg.solve_triangular(root.T, noise, upper=True)
-        return cls(model.encoder, _SPREAD * torch.cat([bootstrap, posterior], dim=1))
+        shifts = spread * torch.cat([bootstrap, posterior], dim=1)
+        return cls(model.encoder, shifts, torch.ones((), dtype=torch.float64))
 
     def moved(self, X: Rows) -> NDArray[np.float64]:
         """B x R: by how much each replica's logit of each row differs from the model's."""
@@ -69,12 +76,25 @@ class Replicas:
         return np.asarray(moved.numpy())
 
     def survival(self, X: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The share of replicas under which rows with these logits are still favourable."""
-        return np.asarray((logits[:, None] + self.moved(X) > 0).mean(axis=1))
+        """The share of retrained models under which rows with these logits are still favourable."""
+        return believed((logits[:, None] + self.moved(X) > 0).mean(axis=1), float(self.odds))
 
     def at_level(self, X: Rows, logits: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-        """The logit that a share ``level`` of the replicas exceeds: above 0 only where so many still agree."""
-        return np.quantile(logits[:, None] + self.moved(X), 1.0 - level, axis=1, method="lower")
+        """The logit that a share ``level`` of the retrained exceeds: above 0 only where so many still agree."""
+        share = float(believed(level, 1.0 / float(self.odds)))
+        return np.quantile(logits[:, None] + self.moved(X), 1.0 - share, axis=1, method="lower")
+
+
+def believed(share: NDArray[np.float64] | float, odds: float) -> NDArray[np.float64]:
+    """A share whose odds are multiplied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> believed(np.array([0.0, 0.5, 1.0]), 0.25)
+    array([0. , 0.2, 1. ])
+    """
+    return np.asarray(share * odds / (share * odds + 1.0 - share))
 
 
 def _with_one(phi: Float[Tensor, "B S"]) -> Float[Tensor, "B S+1"]:
