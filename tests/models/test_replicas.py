@@ -1,5 +1,6 @@
 """Replicas: the Newton step by hand, draws as wide as the posterior, and what survives them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,8 @@ def test_a_bootstrap_moves_the_weights_by_one_newton_step(class_weight: dict[int
     p = 1.0 / (1.0 + np.exp(-phi @ v))
     pull = phi.T @ ((counts(len(y), 5) - 1) * (weights * (y - p))[:, None])
     step = np.linalg.solve(hessian(classifier, X, weights), pull)
-    drawn = Replicas.of(classifier, X, y, n=10, seed=SEED)
-    np.testing.assert_allclose(drawn.shifts[:, :5].numpy(), module._SPREAD * step, rtol=1e-6, atol=1e-9)
+    drawn = Replicas.of(classifier, X, y, n=10, seed=SEED, spread=1.5)
+    np.testing.assert_allclose(drawn.shifts[:, :5].numpy(), 1.5 * step, rtol=1e-6, atol=1e-9)
 
 
 def test_many_rows_are_taken_in_parts_that_add_up(classifier: GPAEClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,14 +78,14 @@ def test_many_rows_are_taken_in_parts_that_add_up(classifier: GPAEClassifier, mo
     whole = torch.linalg.inv(torch.as_tensor(hessian(classifier, X, np.ones(len(y)))))
     monkeypatch.setattr(module, "_CHUNK", 64)
     drawn = Replicas.of(classifier, X, y, n=4000, seed=SEED).shifts[:, 2000:]
-    scale = float(whole.diagonal().max()) * module._SPREAD**2
-    torch.testing.assert_close(drawn.cov() / scale, whole * module._SPREAD**2 / scale, atol=0.1, rtol=0.15)
+    scale = float(whole.diagonal().max())
+    torch.testing.assert_close(drawn.cov() / scale, whole / scale, atol=0.1, rtol=0.15)
 
 
 def test_draws_of_the_posterior_are_as_wide_as_the_inverse_hessian(classifier: GPAEClassifier) -> None:
     """In the metric of the Hessian their covariance is the unit matrix, up to what 20,000 draws can tell."""
     X, y = rows()
-    drawn = Replicas.of(classifier, X, y, n=40_000, seed=SEED).shifts[:, 20_000:].numpy() / module._SPREAD
+    drawn = Replicas.of(classifier, X, y, n=40_000, seed=SEED, spread=3.0).shifts[:, 20_000:].numpy() / 3.0
     root = np.linalg.cholesky(hessian(classifier, X, np.ones(len(y))))
     np.testing.assert_allclose(np.cov(root.T @ drawn), np.eye(len(root)), atol=0.05)
     np.testing.assert_allclose(root.T @ drawn.mean(axis=1), 0.0, atol=0.05)
@@ -109,9 +110,12 @@ def test_the_moved_logits_are_those_of_the_moved_weights(classifier: GPAEClassif
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 1.0])
-def test_the_logit_at_a_level_is_above_zero_only_where_so_many_agree(wide: GPAEClassifier, level: float) -> None:
+@pytest.mark.parametrize("odds", [1.0, 0.4])
+def test_the_logit_at_a_level_is_above_zero_only_where_so_many_agree(
+    wide: GPAEClassifier, level: float, odds: float
+) -> None:
     X, y = rows()
-    drawn = Replicas.of(wide, X, y, n=100, seed=SEED)
+    drawn = replace(Replicas.of(wide, X, y, n=100, seed=SEED), odds=torch.tensor(odds, dtype=torch.float64))
     logits = wide.decision_function(X)
     at, survival = drawn.at_level(X, logits, level), drawn.survival(X, logits)
     assert (at > 0).any()
@@ -136,6 +140,18 @@ def test_survival_rises_with_the_logit_and_does_not_depend_on_the_others(wide: G
     low, high = (drawn.survival(X, np.full(len(X), logit)) for logit in (0.1, 0.6))
     assert (high >= low).all()
     np.testing.assert_array_equal(drawn.survival(X[7:8], np.array([0.1])), low[7:8])
+
+
+def test_odds_take_from_every_share_but_none_and_all(wide: GPAEClassifier) -> None:
+    X, y = rows()
+    plain = Replicas.of(wide, X, y, n=60, seed=SEED)
+    share = plain.survival(X, wide.decision_function(X))
+    less = replace(plain, odds=torch.tensor(0.5, dtype=torch.float64)).survival(X, wide.decision_function(X))
+    between = (share > 0) & (share < 1)
+    assert between.any()
+    np.testing.assert_array_equal(less[~between], share[~between])
+    share, less = share[between], less[between]
+    np.testing.assert_allclose(less / (1 - less), 0.5 * share / (1 - share))
 
 
 def test_the_same_seed_gives_the_same_replicas(classifier: GPAEClassifier) -> None:
