@@ -29,9 +29,9 @@ _BURSTS: Bursts = (
     (latent_step, 6), (full_step, 6), (full_step, 6), (full_step, 12),
 )  # fmt: skip
 """Which step, and how many iterations until the rows still under way are packed together anew."""
-_NARROW, _FEW = 24, 8
-"""Few rows are left by the compiled steps, and where there are more columns than the first, a tile of theirs holds the
-second: full steps are dear, and those of a padded tile are paid for."""
+_NARROW, _SOME, _FEW = 24, 32, 8
+"""Few rows are left by the compiled steps, and full steps are dear, those of a tile's padding too: a tile holds the
+second many where there are no more columns than the first, else the third."""
 
 
 def solve(
@@ -52,7 +52,7 @@ def solve(
     solution, home = compiled.solve(problem, start, tolerance)
     late = (~home).nonzero().squeeze(1)
     if len(late):
-        tile = TILE if problem.x.shape[1] <= _NARROW else _FEW
+        tile = _SOME if problem.x.shape[1] <= _NARROW else _FEW
         begin, done = solution.u[late], solution.iterations[late]
         later = _solve(surface, problem.rows(late), begin, tolerance, _BURSTS[1:], tile)
         solution = _put(solution, late, replace(later, iterations=later.iterations + done))
