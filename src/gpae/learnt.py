@@ -26,7 +26,7 @@ from gpae.proofs.certificate import Certificate, Prove
 from gpae.proofs.enumeration import by_every_row
 from gpae.proofs.fourier import by_branch_and_bound
 from gpae.proofs.rules import by_rules
-from gpae.rehearsal import RETRAINED, rehearsed
+from gpae.rehearsal import AT_MOST, RETRAINED, rehearsed
 from gpae.search.refine import Logits
 from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Array
@@ -78,7 +78,7 @@ class Learnt:
         decides = OwnModel(method.classifier_)
         watched = _watched(method.classifier_, X, y) if validation is None else validation
         calibration = Calibration.of(logit_of(decides.probability(watched[0], watched[0])), watched[1])
-        trust = Trust(calibration, _replicas(method.classifier_, X, y, seed, RETRAINED))
+        trust = Trust(calibration, _replicas(method.classifier_, X, y, seed, RETRAINED, AT_MOST / RETRAINED))
         if trust.replicas is not None and isinstance(method, GPAE):
             trust = replace(trust, replicas=rehearsed(method, trust.replicas, X, seed))
         return cls._completed(codec, method, X, decides.probability(X, X), trust)
@@ -278,5 +278,7 @@ def _watched(classifier: Any, X: Rows, y: Labels) -> tuple[Rows, Labels]:
     return (X, y) if watched is None else (X[watched], y[watched])
 
 
-def _replicas(classifier: Any, X: Rows, y: Labels, seed: int, spread: float) -> Replicas | None:
-    return Replicas.of(classifier, X, y, seed=seed, spread=spread) if isinstance(classifier, GPAEClassifier) else None
+def _replicas(classifier: Any, X: Rows, y: Labels, seed: int, spread: float, caution: float = 1.0) -> Replicas | None:
+    if not isinstance(classifier, GPAEClassifier):
+        return None
+    return Replicas.of(classifier, X, y, seed=seed, spread=spread, caution=caution)

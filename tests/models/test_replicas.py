@@ -110,17 +110,28 @@ def test_the_moved_logits_are_those_of_the_moved_weights(classifier: GPAEClassif
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 1.0])
-@pytest.mark.parametrize("odds", [1.0, 0.4])
+@pytest.mark.parametrize(("odds", "caution"), [(1.0, 1.0), (0.4, 1.0), (0.4, 1.5)])
 def test_the_logit_at_a_level_is_above_zero_only_where_so_many_agree(
-    wide: GPAEClassifier, level: float, odds: float
+    wide: GPAEClassifier, level: float, odds: float, caution: float
 ) -> None:
     X, y = rows()
-    drawn = replace(Replicas.of(wide, X, y, n=100, seed=SEED), odds=torch.tensor(odds, dtype=torch.float64))
+    drawn = Replicas.of(wide, X, y, n=100, seed=SEED, caution=caution)
+    drawn = replace(drawn, odds=torch.tensor(odds, dtype=torch.float64))
     logits = wide.decision_function(X)
     at, survival = drawn.at_level(X, logits, level), drawn.survival(X, logits)
     assert (at > 0).any()
     assert (survival[at > 0] >= level).all()
     assert (at[survival < level] <= 0).all()
+
+
+def test_caution_asks_for_more(wide: GPAEClassifier) -> None:
+    X, y = rows()
+    plain, careful = (Replicas.of(wide, X, y, n=100, seed=SEED, caution=caution) for caution in (1.0, 1.5))
+    logits = wide.decision_function(X)
+    at, less = plain.at_level(X, logits, 0.9), careful.at_level(X, logits, 0.9)
+    assert (less <= at).all()
+    assert (less < at).mean() > 0.9
+    np.testing.assert_array_equal(plain.survival(X, logits), careful.survival(X, logits))
 
 
 def test_what_is_far_inside_survives_and_the_boundary_is_a_coin(wide: GPAEClassifier) -> None:

@@ -9,7 +9,9 @@ with the Hessian
 the second term being the prior of the paper's weights (w: the weight of the cross-entropy). A bootstrap that counts row
 i n_i times, n_i ~ Poisson(1), moves v by H^-1 sum_i (n_i - 1) c_i (y_i - p_i) phi_i; a draw of the posterior, by
 H^-1/2 eps. Half of the replicas are of either kind. Both are taken further, by a factor ``spread``: a model that is
-trained anew also has another encoder, another epoch to stop at and perhaps other choices on its validation rows.
+trained anew also has another encoder, another epoch to stop at and perhaps other choices on its validation rows. How
+much further differs from table to table; a plan that is asked to last is judged by replicas that go further still, by a
+factor ``caution``.
 
 A share among replicas flatters the plans of a search, which finds the places where the model errs in their favour.
 ``odds`` is what remains of the share's odds, as :mod:`gpae.rehearsal` measures it: s -> s o / (s o + 1 - s).
@@ -40,10 +42,20 @@ class Replicas:
     features: FourierMap
     shifts: Float[Tensor, "S+1 R"]
     odds: Float[Tensor, ""]
+    caution: Float[Tensor, ""]
+    """How much further the replicas go where a plan is asked to last."""
 
     @classmethod
     def of(
-        cls, classifier: GPAEClassifier, X: Rows, y: Labels, n: int = 100, seed: int = 0, *, spread: float = 1.0
+        cls,
+        classifier: GPAEClassifier,
+        X: Rows,
+        y: Labels,
+        n: int = 100,
+        seed: int = 0,
+        *,
+        spread: float = 1.0,
+        caution: float = 1.0,
     ) -> "Replicas":
         """Draw n replicas of a classifier fitted to encoded rows with labels 0 and 1.
 
@@ -68,7 +80,7 @@ class Replicas:
         noise = torch.randn(n_features, n - half, dtype=torch.float64, generator=generator)
         posterior = torch.linalg.solve_triangular(root.T, noise, upper=True)
         shifts = spread * torch.cat([bootstrap, posterior], dim=1)
-        return cls(model.encoder, shifts, torch.ones((), dtype=torch.float64))
+        return cls(model.encoder, shifts, *torch.tensor([1.0, caution], dtype=torch.float64))
 
     def moved(self, X: Rows) -> NDArray[np.float64]:
         """B x R: by how much each replica's logit of each row differs from the model's."""
@@ -81,8 +93,12 @@ class Replicas:
 
     def at_level(self, X: Rows, logits: NDArray[np.float64], level: float) -> NDArray[np.float64]:
         """The logit that a share ``level`` of the retrained exceeds: above 0 only where so many still agree."""
-        share = float(believed(level, 1.0 / float(self.odds)))
-        return np.quantile(logits[:, None] + self.moved(X), 1.0 - share, axis=1, method="lower")
+        share, moved = float(believed(level, 1.0 / float(self.odds))), self.moved(X)
+        reached = [
+            np.quantile(logits[:, None] + far * moved, 1.0 - share, axis=1, method="lower")
+            for far in {1.0, float(self.caution)}
+        ]
+        return np.minimum.reduce(reached)
 
 
 def believed(share: NDArray[np.float64] | float, odds: float) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ Lines = list[dict[str, Any]]
 PARTS = ("models", "infeasible", "survival", "deadlines")
 
 _DATASETS = ("adult", "fico", "gmc", "law")
-_SURVIVAL_SETS = ("law", "lcd", "gmc")
+_SURVIVAL_SETS = ("adult", "gmc", "fico", "lcd", "law")
 _USERS_SURVIVAL_SETS = ("law", "gmc")
 _USERS_SURVIVAL_MODELS = ("logistic regression", "random forest", "LightGBM", "MLP")
 _PLANTED = 334
