@@ -18,7 +18,7 @@ SIZES = [(60, 5, 3), (64, 8, 4), (70, 13, 1), (33, 4, 2), (90, 6, 6), (50, 7, 11
 """Features, columns and latents: multiples of what is padded to, and others."""
 
 
-def drawn(features: int, columns: int, latents: int, seed: int = 0) -> Surface:
+def drawn(features: int, columns: int, latents: int, seed: int = 0, density_features: int = 45) -> Surface:
     g = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> torch.Tensor:
@@ -31,7 +31,7 @@ def drawn(features: int, columns: int, latents: int, seed: int = 0) -> Surface:
     rows = torch.rand(400, columns, generator=g, dtype=torch.float64)
     # the boundary goes through the middle of the rows
     model = dataclasses.replace(model, theta0=-(encode(model, rows) @ model.theta).median())
-    return Surface(model, fit_tilt(encode(model, rows), g, n_features=45, n_draws=2000, n_fresh=4000))
+    return Surface(model, fit_tilt(encode(model, rows), g, n_features=density_features, n_draws=2000, n_fresh=4000))
 
 
 def refused(surface: Surface, n: int = 90, beta: float = 0.03) -> Problem:

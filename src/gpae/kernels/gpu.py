@@ -1,0 +1,200 @@
+"""The search on a GPU: rows streamed through slots, two kernels in turn, recorded once and replayed.
+
+Single precision in and out. ``numbers`` of a slot: beta, sign, margin, objective, h, kkt, eta, damping, penalty, the
+last step's multiplier, change and h, then score and curvature. ``counts``: stage, steps in it, iterations, row, home.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from gpae.kernels.lanes import Walked, log_constant
+from gpae.numerics.autoencoder import AutoEncoder
+from gpae.numerics.density import Tilt
+
+__all__ = ["Slots"]
+
+_TURNS = 8
+"""Of both kernels in one recording."""
+_LEAST_WIDTH = 16
+_DENSE = 64
+"""Features are padded to a multiple of this."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slots:
+    """A surface packed for the kernels."""
+
+    columns: int
+    latents: int
+    width: int
+    tables: dict[str, Tensor]
+    precision: str = "tf32x3"
+
+    @classmethod
+    def of(cls, model: AutoEncoder, density: Tilt, device: str = "cuda", precision: str = "tf32x3") -> "Slots":
+        """Pack a surface for a device."""
+        S, D = model.encoder.frequencies.shape
+        d = len(model.theta)
+        width = max(_LEAST_WIDTH, 1 << (D - 1).bit_length())
+        padded = S + -S % _DENSE
+        frequencies, weights, phases = torch.zeros(padded, width), torch.zeros(padded, 16), torch.zeros(padded)
+        frequencies[:S, :D], phases[:S] = model.encoder.frequencies.float(), model.encoder.phases.float()
+        weights[:S, :d] = (model.encoder.amplitude * model.encoder_weights).float()
+        parts = {
+            "frequencies": frequencies,
+            "phases": phases,
+            "weights": weights,
+            "theta": model.theta,
+            "theta0": model.theta0.reshape(1),
+            "precision": density.precision,
+            "mean": density.mean,
+            "constant": torch.tensor([log_constant(density)]),
+            "density_frequencies": density.fmap.frequencies,
+            "density_phases": density.fmap.phases,
+            "density_weights": density.fmap.amplitude * density.weights,
+        }
+        return cls(D, d, width, {k: v.float().contiguous().to(device) for k, v in parts.items()}, precision)
+
+    def solve(
+        self,
+        problem: tuple[Tensor, ...],
+        start: Float[Tensor, "B D"] | None = None,
+        *,
+        tolerance: float = 3e-4,
+        iterations: int = 30,
+        slots: int = 1 << 15,
+    ) -> Walked:
+        """As :meth:`gpae.kernels.lanes.Lanes.solve`, for rows that lie on the device."""
+        run = _Run.of(self, problem, start, tolerance, iterations, slots)
+        run.until_done()
+        counts, numbers = run.out_counts, run.out_numbers
+        return Walked(run.out_u.T, numbers[0], numbers[1], numbers[2], counts[0].long(), counts[1] > 0)
+
+    def stream(
+        self, problem: tuple[Tensor, ...], *, chunk: int = 1 << 21, tolerance: float = 3e-4, iterations: int = 30
+    ) -> Walked:
+        """The same for rows in the host's memory (best pinned), some at a time: what is copied is copied meanwhile."""
+        total, device = len(problem[0]), self.tables["theta"].device
+        found = _pinned(total, self.columns)
+        copying, home = torch.cuda.Stream(device), torch.cuda.Stream(device)
+        main = torch.cuda.current_stream(device)
+
+        def fetched(first: int) -> tuple[Tensor, ...]:
+            with torch.cuda.stream(copying):
+                return tuple(p[first : first + chunk].to(device, torch.float32, non_blocking=True) for p in problem)
+
+        starts = range(0, total, chunk)
+        coming = fetched(0)
+        for first in starts:
+            main.wait_stream(copying)
+            here = coming
+            for part in here:
+                part.record_stream(main)
+            if first + chunk < total:
+                coming = fetched(first + chunk)
+            walked = self.solve(here, tolerance=tolerance, iterations=iterations)
+            home.wait_stream(main)
+            with torch.cuda.stream(home):
+                for into, part in zip(found, walked, strict=True):
+                    whole = part.contiguous()
+                    into[first : first + chunk].copy_(whole, non_blocking=True)
+                    part.record_stream(home)
+        home.synchronize()
+        return found
+
+
+def _pinned(n: int, columns: int) -> Walked:
+    u, numbers = torch.empty(n, columns, pin_memory=True), torch.empty(3, n, pin_memory=True)
+    counts, converged = torch.empty(n, dtype=torch.int64, pin_memory=True), torch.empty(n, dtype=torch.bool)
+    return Walked(u, numbers[0], numbers[1], numbers[2], counts, converged)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """The slots' memory and the queue of one batch."""
+
+    surface: Slots
+    tables: tuple[Tensor, ...]
+    queue: tuple[Tensor, ...]
+    out_u: Tensor
+    out_numbers: Tensor
+    out_counts: Tensor
+    progress: Tensor
+    n: int
+    total: int
+    tolerance: float
+    iterations: int
+    started: bool
+
+    @classmethod
+    def of(
+        cls,
+        surface: Slots,
+        problem: tuple[Tensor, ...],
+        start: Tensor | None,
+        tolerance: float,
+        iterations: int,
+        slots: int,
+    ) -> "_Run":
+        x, lower, upper, beta, sign, margin = (part.float() for part in problem)
+        total, (D, d) = len(x), (surface.columns, surface.latents)
+        n = min(slots, total + -total % 128)
+        device = x.device
+
+        def table(rows: int) -> Tensor:
+            return torch.zeros(rows, n, device=device)
+
+        by_column = [part.T.contiguous() for part in (x, lower, upper)]
+        begin = by_column[0] if start is None else start.float().T.contiguous()
+        tables = [table(D) for _ in range(5)]
+        tables += [table(d * D), table(d * D), table(16), table(D), table(D), table(D)]
+        tables += [table(12 + d + d * (d + 1) // 2), torch.zeros(5, n, dtype=torch.int32, device=device)]
+        numbers, counts = tables[11], tables[12]
+        here = min(n, total)
+        for place, rows in zip(tables[:3], by_column, strict=True):
+            place[:, :here] = rows[:, :here]
+        tables[4][:, :here] = torch.minimum(torch.maximum(begin, by_column[1]), by_column[2])[:, :here]
+        per_row = torch.stack([beta, sign, margin])
+        numbers[:3, :here] = per_row[:, :here]
+        counts[0] = 3
+        counts[0, :here] = 4 + (start is not None)
+        counts[3] = torch.arange(n, dtype=torch.int32, device=device)
+        queue = (*by_column, begin, per_row)
+        return cls(
+            surface, tuple(tables), queue,
+            torch.empty(D, total, device=device), torch.empty(3, total, device=device),
+            torch.zeros(2, total, dtype=torch.int32, device=device),
+            torch.tensor([here, 0], dtype=torch.int32, device=device),
+            n, total, tolerance, iterations, start is not None,
+        )  # fmt: skip
+
+    def until_done(self) -> None:
+        """Turn after turn until every row has an answer."""
+        self._turn()  # compiles, before anything is recorded
+        recording = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(recording, capture_error_mode="thread_local"):
+            for _ in range(_TURNS):
+                self._turn()
+        while int(self.progress[1]) < self.total:
+            recording.replay()
+
+    def _turn(self) -> None:
+        from gpae.kernels.triton_newton import advance, linearise
+
+        s, t = self.surface, self.surface.tables
+        linearise[(self.n // 128,)](
+            self.tables[4], self.tables[7], self.tables[6], t["frequencies"], t["phases"], t["weights"], self.n,
+            D=s.columns, WIDTH=s.width, LATENT=s.latents, S=len(t["phases"]),
+            ROWS=128, TILE=32, PRECISION=s.precision, num_warps=8, num_stages=1,
+        )  # fmt: skip
+        advance[(self.n // 32,)](
+            *self.tables,
+            t["theta"], t["theta0"], t["precision"], t["mean"], t["constant"],
+            t["density_frequencies"], t["density_phases"], t["density_weights"], len(t["density_phases"]),
+            *self.queue, self.out_u, self.out_numbers, self.out_counts, self.progress,
+            self.n, self.total, self.tolerance, self.iterations,
+            COLUMNS=s.columns, LATENT=s.latents, STARTED=self.started, ROWS=32, num_warps=1,
+        )  # fmt: skip
