@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 import torch
+from torch.nn.functional import pad
 
 from gpae.kernels.compiled import why_not
 from gpae.kernels.lanes import Lanes
@@ -12,7 +13,9 @@ from gpae.numerics.density import fit_tilt
 from gpae.numerics.fourier import draw_map
 from gpae.search import newton
 from gpae.search.compiled import walker
-from gpae.search.problem import Problem, Surface, objective
+from gpae.search.problem import Problem, Surface, kkt_residual, linearise, objective, widened
+from gpae.search.restoration import restore
+from gpae.search.steps import full_step
 
 SIZES = [(60, 5, 3), (64, 8, 4), (70, 13, 1), (33, 4, 2), (90, 6, 6), (50, 7, 11)]
 """Features, columns and latents: multiples of what is padded to, and others."""
@@ -158,3 +161,36 @@ def test_single_precision_goes_most_of_the_way() -> None:
     last = walk.double.solve(problem.tensors(), near.u, tolerance=3e-4, iterations=30)
     assert last.iterations.double().mean() <= 0.5 * near.iterations.double().mean()
     assert last.converged.double().mean() >= near.converged.double().mean()
+
+
+@pytest.mark.parametrize("sizes", [(60, 5, 3), (64, 8, 4), (33, 4, 2)])
+def test_full_steps_are_those_of_torch(sizes: tuple[int, int, int]) -> None:
+    """From the boundary on, where the encoder bends: each step of either leads to the same point."""
+    surface = drawn(*sizes, seed=3)
+    problem = refused(surface, 40)
+    lanes = packed(surface)
+    start = lanes.solve(problem.tensors(), None, tolerance=3e-4, iterations=2).u
+    wide, part = widened(surface, problem)
+    point = linearise(wide, part, pad(start, (0, part.x.shape[1] - start.shape[1])))
+    eta = kkt_residual(wide, part, point)[1]
+    nothing = torch.zeros_like(eta)
+    moved, *_ = newton._burst(wide, full_step, 1, 0.0, *part.tensors(), point.u, nothing, nothing, nothing.long())
+    expected = restore(wide, part, moved, nothing.long()).u[:, : start.shape[1]]
+    once = lanes.solve(problem.tensors(), start, tolerance=0.0, iterations=1, full=True)
+    apart = (once.u - expected).abs().amax(1)
+    assert (apart < 1e-8).double().mean() >= 0.95  # a pair of eigenvalues of either sign near zero may differ
+
+
+def test_full_steps_bring_home_whom_latent_steps_leave() -> None:
+    surface = drawn(60, 5, 3, seed=5)
+    problem = refused(surface)
+    lanes = packed(surface)
+    first = lanes.solve(problem.tensors(), None, tolerance=3e-4, iterations=3)
+    late = (~first.converged).nonzero().squeeze(1)
+    assert len(late) > 5
+    part = problem.rows(late)
+    last = lanes.solve(part.tensors(), first.u[late], tolerance=3e-4, iterations=24, full=True)
+    assert last.converged.double().mean() > 0.9
+    value, h = objective(surface, part, last.u)
+    torch.testing.assert_close(last.objective, value, rtol=1e-10, atol=1e-10)
+    assert (h.abs()[last.converged] < 1e-8).all()

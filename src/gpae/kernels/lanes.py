@@ -50,6 +50,7 @@ class _Rows(ctypes.Structure):
         ("given", ctypes.c_void_p * 7),
         ("tolerance", ctypes.c_double),
         ("iterations", ctypes.c_int64),
+        ("full", ctypes.c_int64),
         ("found", ctypes.c_void_p * 6),
     )
 
@@ -82,9 +83,15 @@ class Lanes:
         return lanes if lanes._agrees(model, density, _AGREES[precision]) else None
 
     def solve(
-        self, problem: tuple[Tensor, ...], start: Float[Tensor, "B D"] | None, *, tolerance: float, iterations: int
+        self,
+        problem: tuple[Tensor, ...],
+        start: Float[Tensor, "B D"] | None,
+        *,
+        tolerance: float,
+        iterations: int,
+        full: bool = False,
     ) -> Walked:
-        """Latent steps from ``start`` (None: from the boundary, met head-on) until each row converges or gives up.
+        """Latent (or full) steps from ``start`` (None: the boundary, met head-on) until each row converges or gives up.
 
         ``problem`` are x, lower, upper, beta, sign and margin.
         """
@@ -93,7 +100,7 @@ class Lanes:
         objective, h, kkt = np.empty((3, n))
         given = (*(padded(part, self.width) for part in problem), None if start is None else padded(start, self.width))
         found = (u, objective, h, kkt, taken, converged)
-        rows = _Rows(pointers(given), tolerance, iterations, pointers(found))
+        rows = _Rows(pointers(given), tolerance, iterations, full, pointers(found))
         call = self.library.solve_rows, ctypes.byref(self.surface), ctypes.byref(rows)
         in_shares(n, lambda first, end: call[0](*call[1:], first, end))
         return Walked(torch.from_numpy(u[:, : self.columns]), *(torch.from_numpy(part) for part in found[1:]))
@@ -105,7 +112,7 @@ class Lanes:
         n = len(u)
         objective, h = np.empty((2, n))
         given = tuple(padded(part, self.width) for part in (*problem, u))
-        rows = _Rows(pointers(given), 0.0, 0, pointers((None, objective, h, None, None, None)))
+        rows = _Rows(pointers(given), 0.0, 0, 0, pointers((None, objective, h, None, None, None)))
         call = self.library.evaluate_rows, ctypes.byref(self.surface), ctypes.byref(rows)
         in_shares(n, lambda first, end: call[0](*call[1:], first, end))
         return torch.from_numpy(objective), torch.from_numpy(h)

@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any, TypeGuard
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from gpae.kernels.finisher import Finisher
-from gpae.kernels.lanes import Lanes
+from gpae.kernels.lanes import Lanes, Walked
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt
 from gpae.search.problem import Problem, Solution, Surface
@@ -22,8 +22,8 @@ __all__ = ["Walker", "finisher", "walker"]
 
 _COARSE = 1e-3
 """The residual at which single precision has done its part."""
-_ITERATIONS = 30
-"""Latent steps in either precision at most: who needs more needs steps of another kind."""
+_LATENT, _FEW, _FULL = 30, 6, 24
+"""Latent steps in either precision at most, or few of them; and full ones for those whom these do not bring home."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,15 +33,30 @@ class Walker:
     single: Lanes
     double: Lanes
 
-    def solve(
-        self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float
-    ) -> tuple[Solution, Bool[Tensor, " B"]]:
-        """Latent steps from ``start`` (None: from the boundary, met head-on), and which rows they brought home."""
+    def descend(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
+        """From ``start`` (None: from the boundary, met head-on) by latent steps, and full ones where these fail."""
         rows = problem.tensors()
-        near = self.single.solve(rows, start, tolerance=max(_COARSE, tolerance), iterations=_ITERATIONS)
-        at = self.double.solve(rows, near.u, tolerance=tolerance, iterations=_ITERATIONS)
-        iterations = near.iterations + at.iterations
-        return Solution(at.u, at.objective, at.h.abs(), at.kkt, iterations), at.converged
+        near = self.single.solve(rows, start, tolerance=max(_COARSE, tolerance), iterations=_LATENT)
+        at = self.double.solve(rows, near.u, tolerance=tolerance, iterations=_LATENT)
+        return self._with_full_steps(problem, at, near.iterations, tolerance)
+
+    def descend_warily(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
+        """The same with few latent steps, which may lead a row whom they do not bring home into a corner."""
+        at = self.double.solve(problem.tensors(), start, tolerance=tolerance, iterations=_FEW)
+        return self._with_full_steps(problem, at, torch.zeros_like(at.iterations), tolerance)
+
+    def _with_full_steps(self, problem: Problem, at: Walked, before: Int[Tensor, " B"], tolerance: float) -> Solution:
+        solution = _solution(at, before)
+        late = (~at.converged).nonzero().squeeze(1)
+        if len(late):
+            part = problem.rows(late).tensors()
+            last = self.double.solve(part, at.u[late], tolerance=tolerance, iterations=_FULL, full=True)
+            solution = solution.replaced(late, _solution(last, solution.iterations[late]))
+        return solution
+
+
+def _solution(walked: Walked, before: Int[Tensor, " B"]) -> Solution:
+    return Solution(walked.u, walked.objective, walked.h.abs(), walked.kkt, before + walked.iterations)
 
 
 def walker(surface: Surface) -> Walker | None:

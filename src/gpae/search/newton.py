@@ -2,20 +2,19 @@
 
 Every row takes Gauss-Newton steps in the latent space (:func:`gpae.search.steps.latent_step`), all of whose algebra
 is d x d; rows that these do not bring home go on with full Newton steps. Where there is a compiled search
-(:mod:`gpae.search.compiled`), it does the latent steps. A row's damping is raised where the exact
+(:mod:`gpae.search.compiled`), that does the same. A row's damping is raised where the exact
 penalty f + nu |h| did not fall as its model predicted and lowered where it did. Rows that converged leave the batch.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from gpae.numerics.tiles import TILE, in_tiles
+from gpae.numerics.tiles import in_tiles
 from gpae.search.compiled import walker
 from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged, widened
 from gpae.search.restoration import restore
@@ -23,15 +22,10 @@ from gpae.search.steps import Step, full_step, latent_step
 
 __all__ = ["solve"]
 
-Bursts: TypeAlias = tuple[tuple[Step, int], ...]
-
-_BURSTS: Bursts = (
+_BURSTS: tuple[tuple[Step, int], ...] = (
     (latent_step, 6), (full_step, 6), (full_step, 6), (full_step, 12),
 )  # fmt: skip
 """Which step, and how many iterations until the rows still under way are packed together anew."""
-_NARROW, _SOME, _FEW = 24, 32, 8
-"""Few rows are left by the compiled steps, and full steps are dear, those of a tile's padding too: a tile holds the
-second many where there are no more columns than the first, else the third."""
 
 
 def solve(
@@ -47,67 +41,39 @@ def solve(
     the end every row is restored onto the boundary plus margin. Rows that stall are started a second time.
     """
     compiled = None if problem.x.is_cuda else walker(surface)
-    if compiled is None:
-        return _solve(surface, problem, start, tolerance, _BURSTS, TILE)
-    solution, home = compiled.solve(problem, start, tolerance)
-    late = (~home).nonzero().squeeze(1)
-    if len(late):
-        tile = _SOME if problem.x.shape[1] <= _NARROW else _FEW
-        begin, done = solution.u[late], solution.iterations[late]
-        later = _solve(surface, problem.rows(late), begin, tolerance, _BURSTS[1:], tile)
-        solution = _put(solution, late, replace(later, iterations=later.iterations + done))
-    return solution
-
-
-def _solve(
-    surface: Surface,
-    problem: Problem,
-    start: Float[Tensor, "B D"] | None,
-    tolerance: float,
-    bursts: Bursts,
-    tile: int,
-) -> Solution:
-    n_columns = problem.x.shape[1]
-    surface, problem = widened(surface, problem)
-    fresh = torch.zeros_like(problem.beta, dtype=torch.int64)
-    if start is None:
-        # met head-on first, the boundary is where the answer lies: fewer rows end in a poorer minimum than from x
-        begin = restore(surface, problem, problem.x, fresh, max_steps=6, tolerance=1e-2)
-        start, fresh = begin.u, begin.iterations
-    else:
-        start = pad(start, (0, problem.x.shape[1] - n_columns))
-    solution = _descend(surface, problem, start, fresh, tolerance, bursts, tile)
+    plain = partial(_descend, surface)
+    first, again = (plain, plain) if compiled is None else (compiled.descend, compiled.descend_warily)
+    solution = first(problem, start, tolerance)
     stalled = ((solution.kkt > 1e-3) | (solution.violation > 0.01 * problem.margin)).nonzero().squeeze(1)
     if len(stalled):
         part = problem.rows(stalled)
-        again = _descend(surface, part, part.x, solution.iterations[stalled], tolerance, _BURSTS, tile)
-        solution = _keep_better(problem, solution, stalled, again)
-    return solution.cropped(n_columns)
+        solution = _keep_better(problem, solution, stalled, again(part, part.x, tolerance))
+    return solution
 
 
-def _descend(
-    surface: Surface,
-    problem: Problem,
-    start: Float[Tensor, "B D"],
-    iterations: Int[Tensor, " B"],
-    tolerance: float,
-    bursts: Bursts,
-    tile: int,
-) -> Solution:
+def _descend(surface: Surface, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
     """At most 30 iterations from ``start``, then onto the boundary."""
-    u = start.clamp(problem.lower, problem.upper)
+    n_columns = problem.x.shape[1]
+    surface, problem = widened(surface, problem)
+    iterations = torch.zeros_like(problem.beta, dtype=torch.int64)
+    if start is None:
+        # met head-on first, the boundary is where the answer lies: fewer rows end in a poorer minimum than from x
+        begin = restore(surface, problem, problem.x, iterations, max_steps=6, tolerance=1e-2)
+        u, iterations = begin.u, begin.iterations
+    else:
+        u = pad(start, (0, problem.x.shape[1] - n_columns))
+    u = u.clamp(problem.lower, problem.upper)
     damping, penalty = torch.zeros_like(problem.beta), torch.zeros_like(problem.beta)
-    iterations = iterations.clone()
     active = torch.arange(len(u), device=u.device)
-    for step, n_iterations in bursts:
+    for step, n_iterations in _BURSTS:
         if not len(active):
             break
         burst = partial(_burst, surface, step, n_iterations, tolerance)
-        begin = (u[active], damping[active], penalty[active], iterations[active])
-        *end, done = in_tiles(burst, (*problem.rows(active).tensors(), *begin), tile)
+        begin_here = (u[active], damping[active], penalty[active], iterations[active])
+        *end, done = in_tiles(burst, (*problem.rows(active).tensors(), *begin_here))
         u[active], damping[active], penalty[active], iterations[active] = end
         active = active[~done]
-    return restore(surface, problem, u, iterations, tile=tile)
+    return restore(surface, problem, u, iterations).cropped(n_columns)
 
 
 def _keep_better(problem: Problem, first: Solution, index: Int[Tensor, " n"], second: Solution) -> Solution:
@@ -115,14 +81,8 @@ def _keep_better(problem: Problem, first: Solution, index: Int[Tensor, " n"], se
     old, tolerance = first.rows(index), 0.01 * problem.margin[index]
     on_old, on_new = old.violation <= tolerance, second.violation <= tolerance
     take = (on_new & ~on_old) | ((on_new == on_old) & (second.objective < old.objective))
-    kept = _put(first, index[take], second.rows(take.nonzero().squeeze(1)))
-    return replace(kept, iterations=first.iterations.index_put((index,), second.iterations))
-
-
-def _put(first: Solution, index: Int[Tensor, " n"], second: Solution) -> Solution:
-    """With some of the rows from ``second``."""
-    names = [f.name for f in fields(Solution)]
-    return Solution(*(getattr(first, name).index_put((index,), getattr(second, name)) for name in names))
+    kept = first.replaced(index[take], second.rows(take.nonzero().squeeze(1)))
+    return replace(kept, iterations=first.iterations.index_add(0, index, second.iterations))
 
 
 def _burst(

@@ -71,6 +71,11 @@ class Solution:
         """The entries of some of the rows."""
         return Solution(*(getattr(self, f.name)[index] for f in fields(self)))
 
+    def replaced(self, index: Int[Tensor, " n"], part: "Solution") -> "Solution":
+        """With some of the rows from ``part``."""
+        names = [f.name for f in fields(self)]
+        return Solution(*(getattr(self, name).index_put((index,), getattr(part, name)) for name in names))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from gpae.numerics.tiles import TILE, in_tiles
+from gpae.numerics.tiles import in_tiles
 from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged
 
 __all__ = ["restore"]
@@ -20,14 +20,13 @@ def restore(
     *,
     max_steps: int = 20,
     tolerance: float = 1e-9,
-    tile: int = TILE,
 ) -> Solution:
     """Move each row of a widened problem onto h = 0 by Newton steps on h alone and measure what was reached.
 
     ``iterations`` are those a row has behind it; its steps here are added.
     """
     work = partial(_restore_tile, surface, max_steps, tolerance)
-    return Solution(*in_tiles(work, (*problem.tensors(), u, iterations), tile))
+    return Solution(*in_tiles(work, (*problem.tensors(), u, iterations)))
 
 
 def _restore_tile(
