@@ -37,10 +37,11 @@ def walked(surface: Surface, problem: Problem) -> Walked:
     patch = pytest.MonkeyPatch()
     if DEVICE == "cpu":
         patch.setattr(gpu._Run, "until_done", lambda run: [run._turn() for _ in _turns(run)])
-    rows = tuple(part.to(DEVICE, torch.float32) for part in problem.tensors())
-    found = Slots.of(surface.model, surface.density, DEVICE).solve(rows, slots=128)
+    slots = Slots.of(surface.model, surface.density, DEVICE)
+    assert slots is not None
+    found = slots.solve(problem.tensors(), tolerance=3e-4, iterations=30, slots=128)
     patch.undo()
-    return Walked(*(part.cpu() for part in found))
+    return found
 
 
 def _turns(run: gpu._Run):

@@ -73,7 +73,8 @@ class GPAE(WithLearntSearch, Explainer):
 
     def surface(self) -> Surface:
         """What the search walks on."""
-        return Surface(self.classifier_.model_, self.classifier_.density_)
+        device: Literal["cpu", "cuda"] = "cuda" if self.classifier_.device.startswith("cuda") else "cpu"
+        return Surface(self.classifier_.model_, self.classifier_.density_, device)
 
     def problem(self, query: Query) -> Problem:
         """The query as tensors."""

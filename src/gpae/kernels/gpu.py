@@ -5,6 +5,7 @@ last step's multiplier, change and h, then score and curvature. ``counts``: stag
 """
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import torch
 from jaxtyping import Float
@@ -18,7 +19,11 @@ __all__ = ["Slots"]
 
 _TURNS = 8
 """Of both kernels in one recording."""
-_LEAST_WIDTH = 16
+_SLOTS = 1 << 15
+"""Few enough for the slots' memory to stay in the second-level cache, enough to fill the chip."""
+_CHUNK = 1 << 21
+"""Rows on the device at a time."""
+_LEAST_WIDTH, _LATENTS = 16, 16
 _DENSE = 64
 """Features are padded to a multiple of this."""
 
@@ -34,8 +39,10 @@ class Slots:
     precision: str = "tf32x3"
 
     @classmethod
-    def of(cls, model: AutoEncoder, density: Tilt, device: str = "cuda", precision: str = "tf32x3") -> "Slots":
-        """Pack a surface for a device."""
+    def of(cls, model: AutoEncoder, density: Tilt, device: str = "cuda", precision: str = "tf32x3") -> "Slots | None":
+        """Pack a surface for a device; None without Triton, or for more latents than are padded to."""
+        if find_spec("triton") is None or len(model.theta) > _LATENTS:
+            return None
         S, D = model.encoder.frequencies.shape
         d = len(model.theta)
         width = max(_LEAST_WIDTH, 1 << (D - 1).bit_length())
@@ -63,53 +70,66 @@ class Slots:
         problem: tuple[Tensor, ...],
         start: Float[Tensor, "B D"] | None = None,
         *,
-        tolerance: float = 3e-4,
-        iterations: int = 30,
-        slots: int = 1 << 15,
+        tolerance: float,
+        iterations: int,
+        slots: int = _SLOTS,
     ) -> Walked:
-        """As :meth:`gpae.kernels.lanes.Lanes.solve`, for rows that lie on the device."""
-        run = _Run.of(self, problem, start, tolerance, iterations, slots)
+        """As :meth:`gpae.kernels.lanes.Lanes.solve`: rows from the host's memory (best pinned) and back to it.
+
+        Some at a time: while they are searched for, the next are copied in and the last ones out.
+        """
+        total, device = len(problem[0]), self.tables["theta"].device
+        given = problem if start is None else (*problem, start)
+        found = _room(total, self.columns, pinned=device.type == "cuda")
+        if device.type != "cuda":
+            _copy(
+                found, slice(0, total), self.on_device(given, tolerance=tolerance, iterations=iterations, slots=slots)
+            )
+            return found
+        coming_in, going_out = torch.cuda.Stream(device), torch.cuda.Stream(device)
+        main = torch.cuda.current_stream(device)
+
+        def fetched(first: int) -> tuple[Tensor, ...]:
+            with torch.cuda.stream(coming_in):
+                return tuple(p[first : first + _CHUNK].to(device, torch.float32, non_blocking=True) for p in given)
+
+        coming = fetched(0)
+        for first in range(0, total, _CHUNK):
+            main.wait_stream(coming_in)
+            here = coming
+            for part in here:
+                part.record_stream(main)
+            if first + _CHUNK < total:
+                coming = fetched(first + _CHUNK)
+            walked = self.on_device(here, tolerance=tolerance, iterations=iterations, slots=slots)
+            going_out.wait_stream(main)
+            with torch.cuda.stream(going_out):
+                _copy(found, slice(first, first + _CHUNK), walked)
+            for part in walked:
+                part.record_stream(going_out)
+        going_out.synchronize()
+        return found
+
+    def on_device(self, given: tuple[Tensor, ...], *, tolerance: float, iterations: int, slots: int = _SLOTS) -> Walked:
+        """The same for rows that lie on the device, and stay there; ``given``: the problem and perhaps a start."""
+        run = _Run.of(self, given[:6], given[6] if len(given) > 6 else None, tolerance, iterations, slots)
         run.until_done()
         counts, numbers = run.out_counts, run.out_numbers
         return Walked(run.out_u.T, numbers[0], numbers[1], numbers[2], counts[0].long(), counts[1] > 0)
 
-    def stream(
-        self, problem: tuple[Tensor, ...], *, chunk: int = 1 << 21, tolerance: float = 3e-4, iterations: int = 30
-    ) -> Walked:
-        """The same for rows in the host's memory (best pinned), some at a time: what is copied is copied meanwhile."""
-        total, device = len(problem[0]), self.tables["theta"].device
-        found = _pinned(total, self.columns)
-        copying, home = torch.cuda.Stream(device), torch.cuda.Stream(device)
-        main = torch.cuda.current_stream(device)
 
-        def fetched(first: int) -> tuple[Tensor, ...]:
-            with torch.cuda.stream(copying):
-                return tuple(p[first : first + chunk].to(device, torch.float32, non_blocking=True) for p in problem)
+def _room(n: int, columns: int, *, pinned: bool) -> Walked:
+    def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.empty(*shape, dtype=dtype, pin_memory=pinned)
 
-        starts = range(0, total, chunk)
-        coming = fetched(0)
-        for first in starts:
-            main.wait_stream(copying)
-            here = coming
-            for part in here:
-                part.record_stream(main)
-            if first + chunk < total:
-                coming = fetched(first + chunk)
-            walked = self.solve(here, tolerance=tolerance, iterations=iterations)
-            home.wait_stream(main)
-            with torch.cuda.stream(home):
-                for into, part in zip(found, walked, strict=True):
-                    whole = part.contiguous()
-                    into[first : first + chunk].copy_(whole, non_blocking=True)
-                    part.record_stream(home)
-        home.synchronize()
-        return found
+    u, numbers = empty(n, columns), empty(3, n)
+    counts, home = empty(n, dtype=torch.int64), empty(n, dtype=torch.bool)
+    return Walked(u, numbers[0], numbers[1], numbers[2], counts, home)
 
 
-def _pinned(n: int, columns: int) -> Walked:
-    u, numbers = torch.empty(n, columns, pin_memory=True), torch.empty(3, n, pin_memory=True)
-    counts, converged = torch.empty(n, dtype=torch.int64, pin_memory=True), torch.empty(n, dtype=torch.bool)
-    return Walked(u, numbers[0], numbers[1], numbers[2], counts, converged)
+def _copy(into: Walked, rows: slice, walked: Walked) -> None:
+    for place, part in zip(into, walked, strict=True):
+        place[rows].copy_(part.contiguous(), non_blocking=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from gpae.kernels.finisher import Finisher
+from gpae.kernels.gpu import Slots
 from gpae.kernels.lanes import Lanes, Walked
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt
@@ -30,7 +31,7 @@ _LATENT, _FEW, _FULL = 30, 6, 24
 class Walker:
     """The compiled search in both precisions."""
 
-    single: Lanes
+    single: Lanes | Slots
     double: Lanes
 
     def descend(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
@@ -62,7 +63,7 @@ def _solution(walked: Walked, before: Int[Tensor, " B"]) -> Solution:
 def walker(surface: Surface) -> Walker | None:
     """The compiled search on a surface; None where there is none for it."""
     model = surface.model
-    return _walker(model, surface.density) if _is_plain(model) else None
+    return _walker(model, surface.density, surface.device) if _is_plain(model) else None
 
 
 def finisher(surface: Surface, layout: Layout) -> Finisher | None:
@@ -80,8 +81,9 @@ def _is_plain(model: Any) -> TypeGuard[AutoEncoder]:
 
 
 @lru_cache(maxsize=8)
-def _walker(model: AutoEncoder, density: Tilt) -> Walker | None:
-    single, double = Lanes.of(model, density, "single"), Lanes.of(model, density, "double")
+def _walker(model: AutoEncoder, density: Tilt, device: str) -> Walker | None:
+    double = Lanes.of(model, density, "double")
+    single = Slots.of(model, density, device) if device == "cuda" else Lanes.of(model, density, "single")
     return None if single is None or double is None else Walker(single, double)
 
 

@@ -8,6 +8,7 @@ classifier's logit. Immutable columns have lower = upper = x, so a mask is a box
 """
 
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -31,6 +32,8 @@ class Surface:
 
     model: Encoder
     density: Tilt
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where single precision is worked, if the search is a compiled one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +102,7 @@ def widened(surface: Surface, problem: Problem) -> tuple[Surface, Problem]:
         return surface, problem
     x, lower, upper = (pad(t, (0, extra)) for t in (problem.x, problem.lower, problem.upper))
     return (
-        Surface(surface.model.widened(extra), surface.density),
+        replace(surface, model=surface.model.widened(extra)),
         Problem(x, lower, upper, problem.beta, problem.sign, problem.margin),
     )
 
