@@ -8,7 +8,7 @@ from hypothesis import given, reject, settings
 from gpae.kernels.compiled import library, why_not
 from gpae.kernels.finisher import Finisher
 from gpae.numerics.autoencoder import encode, logit
-from gpae.search import polish
+from gpae.search import newton, polish
 from gpae.search.problem import Problem, objective
 from gpae.table.layout import Layout
 from gpae.table.scaling import MinMax
@@ -146,3 +146,16 @@ def test_a_grid_too_fine_for_a_table_is_left_to_the_plain_polish() -> None:
     layout = Layout.fit(schema, [np.array([0.0, 1.0, 1e9])])
     surface = drawn(40, 1, 2)
     assert Finisher.of(surface.model, surface.density, layout) is None
+
+
+def test_a_plan_takes_few_looks_at_the_map(case: tuple[polish.Surface, Problem], layout: Layout) -> None:
+    """A budget of counted work: a lost speed-up fails here without a clock."""
+    surface, problem = case
+    packed(layout, 3)
+    finisher = Finisher.of(surface.model, surface.density, layout)
+    assert finisher is not None
+    relaxed = newton.solve(surface, problem).u
+    looks = finisher.finish(problem.tensors(), relaxed).looks.double()
+    assert looks.min() >= 1
+    assert looks.median() <= 110  # of this rough surface; 14 to 28 on the data sets
+    assert looks.quantile(0.99) <= 350

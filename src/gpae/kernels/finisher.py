@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -34,11 +34,13 @@ Table = NDArray[Any]
 
 
 class Finished(NamedTuple):
-    """Allowed rows with their objective and h."""
+    """Allowed rows with their objective and h, and what they took."""
 
     u: Float[Tensor, "B D"]
     objective: Float[Tensor, " B"]
     h: Float[Tensor, " B"]
+    looks: Int[Tensor, " B"]
+    """At how many points the map was evaluated."""
 
 
 class _Surface(ctypes.Structure):
@@ -55,7 +57,7 @@ _GRIDS = np.dtype(
 
 
 class _Rows(ctypes.Structure):
-    _fields_ = (("given", ctypes.c_void_p * 7), ("found", ctypes.c_void_p * 3))
+    _fields_ = (("given", ctypes.c_void_p * 7), ("found", ctypes.c_void_p * 4))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,12 +97,12 @@ class Finisher:
     def _polish(self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"], *, searching: bool) -> Finished:
         n = len(u)
         out = np.empty((n, self.width))
-        objective, h = np.empty((2, n))
+        objective, h, looks = *np.empty((2, n)), np.zeros(n, np.int64)
         given = tuple(padded(part, self.width) for part in (*problem, u))
-        rows = _Rows(pointers(given), pointers((out, objective, h)))
+        rows = _Rows(pointers(given), pointers((out, objective, h, looks)))
         with_what = ctypes.byref(self.surface), ctypes.byref(self.layout), ctypes.byref(rows), ctypes.c_int(searching)
         in_shares(n, lambda first, end: self.library.polish_rows(*with_what, first, end))
-        return Finished(*(torch.from_numpy(part) for part in (out[:, : self.columns], objective, h)))
+        return Finished(*(torch.from_numpy(part) for part in (out[:, : self.columns], objective, h, looks)))
 
 
 def _can_be_tabled(block: Block) -> bool:

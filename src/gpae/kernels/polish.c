@@ -47,6 +47,7 @@ typedef struct {
 typedef struct {
     const double *x, *lower, *upper, *beta, *sign, *margin, *start;
     double *u, *objective, *h;
+    int64_t *looks; /* at how many points the map was evaluated */
 } Rows;
 
 typedef struct {
@@ -56,6 +57,7 @@ typedef struct {
     double beta, sign, margin;
     double *u, *grad_f, *grad_h, *trial;
     double value, h;
+    int64_t looks;
     vec *phase, *sine, *moved, *slope_f, *slope_h; /* along the encoder's features */
 } Row;
 
@@ -266,6 +268,7 @@ static void linearise(Row *r) {
     const int64_t n = p->features / LANES;
     const vec *w = (const vec *)p->weights, *v = (const vec *)p->across;
     double latent[LATENT], score[LATENT];
+    r->looks++;
     encode(p, r->phase, r->sine, latent);
     values(r, r->u, latent, score, &r->value, &r->h);
     for (int64_t s = 0; s < n; s++) {
@@ -379,6 +382,7 @@ static void look_at(Row *r, const Move *m, double *value, double *h) {
     const Layout *y = r->layout;
     const int64_t n = p->features / LANES, at = y->start[m->feature];
     double latent[LATENT];
+    r->looks++;
     memcpy(r->trial, r->u, p->columns * sizeof(double));
     apply(r, m, r->trial);
     memcpy(r->moved, r->phase, p->features * sizeof(double));
@@ -456,8 +460,9 @@ int polish_rows(const Surface *p, const Layout *layout, const Rows *rows, int se
         take_place(&r, rows, at, p);
         snap(&r, r.u);
         if (searching) {
+            r.looks = 0;
             local_search(&r);
-            rows->objective[at] = r.value, rows->h[at] = r.h;
+            rows->objective[at] = r.value, rows->h[at] = r.h, rows->looks[at] = r.looks;
         }
         memcpy(rows->u + at * p->columns, r.u, p->columns * sizeof(double));
     }
