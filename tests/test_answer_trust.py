@@ -1,5 +1,6 @@
 """How far an answer can be trusted: calibration, survival, margins, words, reasons and proofs, own model or given."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -410,6 +411,26 @@ def test_wrong_arguments_are_refused_in_their_own_words(
 ) -> None:
     with pytest.raises(InputError, match=message):
         given.explain(people.head(2), **options)
+
+
+def test_a_proof_about_lasting_plans_is_about_what_the_answer_reports() -> None:
+    """Plans are searched for with caution; that there is none is proved without."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(
+        {"a": rng.integers(0, 7, 250), "b": rng.integers(0, 6, 250), "c": rng.choice(list("xyz"), 250)}
+    )
+    worth = table.a - 0.8 * table.b + 1.5 * (table.c == "x") + rng.normal(0, 2.5, 250)
+    table["ok"] = np.where(worth > 2.5, "yes", "no")
+    explainer = TabularExplainer(label="ok", favourable="yes", n_features=60, max_epochs=8, seed=2).fit(table)
+    person = table[explainer.predict(table) == "no"].head(1)
+    every = pd.DataFrame(list(product(range(7), range(6), "xyz")), columns=["a", "b", "c"])
+    learnt = explainer.learnt_
+    rows = learnt.codec.encode(every).rows
+    lasts = learnt.trust.survival(rows, learnt.method.classifier_.decision_function(rows))
+    favoured = lasts[explainer.predict(every) == "yes"]
+    for level in (0.8, 0.9, 0.95, 0.99):
+        status = explainer.explain(person, survival=level).table.status.iloc[0]
+        assert status == ("found" if (favoured >= level).any() else "infeasible")
 
 
 def test_survival_cannot_be_asked_of_what_cannot_be_redrawn(people: pd.DataFrame) -> None:

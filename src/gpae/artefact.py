@@ -26,7 +26,7 @@ from gpae.files import written_whole
 
 __all__ = ["FORMAT", "State", "flatten", "read_artefact", "unflatten", "write_artefact"]
 
-FORMAT = 1
+FORMAT = 2
 _KIND = "gpae-model"
 _MANIFEST, _ARRAYS = "manifest.json", "arrays.safetensors"
 

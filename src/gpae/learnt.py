@@ -167,7 +167,7 @@ class Learnt:
         method's own search, which takes its time, is left out.
         """
         decides, guide = self.decides, self._guide(quick)
-        lasting = None if survival is None else self._lasting(survival)
+        lasting, careful = (None, None) if survival is None else self._lasting(survival)
         every = partial(_by_every_row, lasting or decides.logits, survival)
         return PlanFinder(
             logits=decides.logits,
@@ -177,6 +177,7 @@ class Learnt:
             refit=None if guide is None or self.given is None else guide.refitted,
             provers=(by_rules, every, *(self.provers if self.given else self._own_provers())),
             lasting=lasting,
+            careful=careful,
         )
 
     def _own_provers(self) -> tuple[Prove, ...]:
@@ -197,7 +198,8 @@ class Learnt:
         guided = self.given is not None or quick or isinstance(self.method, GPAE)
         return Guide(classifier, self.scale) if guided else None
 
-    def _lasting(self, level: float) -> Logits:
+    def _lasting(self, level: float) -> tuple[Logits, Logits]:
+        """What a plan that lasts must reach, and what is aimed at: a proof is about the first."""
         decides, replicas = self.decides, self.trust.replicas
         if replicas is None:
             raise InputError(
@@ -205,11 +207,11 @@ class Learnt:
                 "use method='gpae', or a post-hoc method that explains one"
             )
 
-        def logits(freedom: Freedom, person: NDArray[np.intp], U: Array) -> Array:
+        def logits(freedom: Freedom, person: NDArray[np.intp], U: Array, *, careful: bool) -> Array:
             said = decides.logits(freedom, person, U)
-            return np.minimum(said, replicas.at_level(U, said, level))
+            return np.minimum(said, replicas.at_level(U, said, level, careful=careful))
 
-        return logits
+        return partial(logits, careful=False), partial(logits, careful=True)
 
     # saving
 

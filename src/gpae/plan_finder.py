@@ -129,6 +129,8 @@ class PlanFinder:
     provers: tuple[Prove, ...] = ()
     lasting: Logits | None = None
     """What plans must reach as well, where more is asked of them than the model's yes: never more than it says."""
+    careful: Logits | None = None
+    """What is aimed at first, where that should be surpassed: never more than it says."""
 
     @property
     def wanted(self) -> Logits:
@@ -190,7 +192,8 @@ class PlanFinder:
 
     def glance(self, freedom: Freedom, asked: Asked) -> Found:
         """One plan for each of some people, from the people nearby and single features; without any proof."""
-        return self._searched(freedom, replace(asked, k=1), Count(), _NEIGHBOURS, _nothing(freedom), hard=True)
+        asked = replace(asked, k=1)
+        return self._searched(freedom, asked, Count(), _NEIGHBOURS, _nothing(freedom), hard=True, careful=False)
 
     def _some(self, freedom: Freedom, who: NDArray[np.intp], asked: Asked, plans: Plans) -> None:
         """Search for some of the people, and harder for those who get nothing."""
@@ -199,7 +202,9 @@ class PlanFinder:
         found = self._searched(part, asked, plans.count, neighbours, self._proposals(part, asked, plans.count))
         missing = np.setdiff1d(np.arange(len(who)), found.row)
         if len(missing) and plans.count.has_time(asked.deadline):
-            again = self._searched(part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part), hard=True)
+            again = self._searched(
+                part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part), hard=True, careful=False
+            )
             found = Found.joined([found, Found(missing[again.row], again.u, again.cost)])
         n_plans = np.bincount(found.row, minlength=len(who))
         few = np.flatnonzero((n_plans > 0) & (n_plans < asked.k))
@@ -237,9 +242,11 @@ class PlanFinder:
         n_neighbours: int,
         proposals: Proposals,
         hard: bool = False,
+        careful: bool = True,
     ) -> Found:
+        wanted = self.careful if careful and self.careful is not None else self.wanted
         near = Neighbourhood.of(part.x, self.favourable, self.scale, n_neighbours)
-        judge = Judge(self.wanted, np.ones(len(part)), np.full(len(part), asked.margin), count, asked.deadline)
+        judge = Judge(wanted, np.ones(len(part)), np.full(len(part), asked.margin), count, asked.deadline)
         return search_plans(part, judge, near, proposals, asked.k, asked.taste, hard=hard)
 
     def _proved(self, person: Freedom, row: int, asked: Asked, plans: Plans) -> None:
@@ -254,7 +261,8 @@ class PlanFinder:
                 return
             if u is not None:
                 proposed = np.zeros(1, dtype=np.intp), u
-                found = self._searched(person, replace(asked, k=1), plans.count, _NEIGHBOURS, proposed)
+                asked = replace(asked, k=1)
+                found = self._searched(person, asked, plans.count, _NEIGHBOURS, proposed, careful=False)
                 if len(found.row) and person.permits(found.u)[0]:
                     plans.found.append(Found(np.array([row]), found.u[:1], found.cost[:1]))
                     plans.status[row] = Status.FOUND

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpae.errors import InputError
 from gpae.kernels import compiled
 from gpae.kernels.compiled import library, why_not
 
@@ -19,9 +20,9 @@ pytestmark = pytest.mark.skipif(
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache of libraries, and nothing known of the one before."""
     monkeypatch.setattr(compiled.platformdirs, "user_cache_dir", lambda _: str(tmp_path))
-    library.cache_clear()
+    compiled._library.cache_clear()
     yield tmp_path / "kernels"
-    library.cache_clear()
+    compiled._library.cache_clear()
 
 
 def built(**macros: str) -> ctypes.CDLL | None:
@@ -33,7 +34,7 @@ def test_a_library_is_built_once_and_kept(cache: Path) -> None:
     (kept,) = cache.iterdir()
     assert stat.S_IMODE(cache.stat().st_mode) & 0o077 == 0  # code that is run: nobody else may put any there
     first = kept.stat().st_mtime_ns
-    library.cache_clear()
+    compiled._library.cache_clear()
     assert built() is not None
     assert [(path, path.stat().st_mtime_ns) for path in cache.iterdir()] == [(kept, first)]
 
@@ -46,7 +47,7 @@ def test_other_macros_are_another_library(cache: Path) -> None:
 
 def test_another_processor_is_another_library(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built()
-    library.cache_clear()
+    compiled._library.cache_clear()
     monkeypatch.setattr(compiled, "_target", lambda _: b"#define __another_processor__ 1")
     built()
     assert len(list(cache.iterdir())) == 2
@@ -78,6 +79,15 @@ def test_a_cache_that_cannot_be_written_is_no_error(cache: Path) -> None:
     assert why_not("newton.c")
 
 
+def test_a_folder_that_may_not_be_written_to_is_no_error(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise InputError(f"output folder {str(path.parent)!r} cannot be written to; choose another")
+
+    monkeypatch.setattr(compiled, "written_whole", refuse)
+    assert built() is None
+    assert "cannot be written to" in str(why_not("newton.c"))
+
+
 def test_a_damaged_library_is_built_again(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built()
     (kept,) = cache.iterdir()
@@ -85,6 +95,6 @@ def test_a_damaged_library_is_built_again(cache: Path, tmp_path: Path, monkeypat
     elsewhere.parent.mkdir(parents=True)
     elsewhere.write_bytes(b"not a library")
     monkeypatch.setattr(compiled.platformdirs, "user_cache_dir", lambda _: str(tmp_path / "another"))
-    library.cache_clear()
+    compiled._library.cache_clear()
     assert built() is not None
     assert elsewhere.stat().st_size > 1000

@@ -1,6 +1,7 @@
 """The compiled search beside torch's: the same values, the same answers, each row for itself."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 import torch
@@ -109,20 +110,22 @@ def test_what_is_said_of_an_answer_is_so() -> None:
     assert walked.converged.double().mean() > 0.9
 
 
-@pytest.mark.parametrize("precision", ["double", "single"])
-def test_a_row_is_the_same_alone_and_in_any_company(precision: str) -> None:
-    surface = drawn(60, 5, 3)
-    problem = refused(surface)
+@pytest.mark.parametrize("sizes", [*SIZES[:5], (40, 3, 2)])
+@pytest.mark.parametrize(("precision", "full"), [("double", False), ("single", False), ("double", True)])
+def test_a_row_is_the_same_alone_and_in_any_company(sizes: tuple[int, int, int], precision: str, full: bool) -> None:
+    surface = drawn(*sizes, seed=1)
+    problem = refused(surface, 60)
     lanes = packed(surface, precision)
 
     def solved(index: torch.Tensor) -> torch.Tensor:
-        return lanes.solve(problem.rows(index).tensors(), None, tolerance=3e-4, iterations=30).u
+        rows = problem.rows(index)
+        return lanes.solve(rows.tensors(), rows.x if full else None, tolerance=3e-4, iterations=20, full=full).u
 
-    together = solved(torch.arange(90))
-    order = torch.randperm(90, generator=torch.Generator().manual_seed(3))
+    n = len(problem.x)
+    together = solved(torch.arange(n))
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(3))
     assert torch.equal(solved(order), together[order])
-    for one in (0, 41, 89):
-        assert torch.equal(solved(torch.tensor([one])), together[one : one + 1])
+    assert torch.equal(torch.cat([solved(torch.tensor([one])) for one in range(n)]), together)
 
 
 def test_a_start_is_where_it_begins() -> None:
@@ -143,10 +146,17 @@ def test_nobody_is_nothing() -> None:
     assert packed(surface).solve(problem.tensors(), None, tolerance=3e-4, iterations=30).u.shape == (0, 5)
 
 
-def test_a_library_that_lies_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["evaluate", "solve"])
+def test_a_library_that_lies_is_not_believed(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     surface = drawn(60, 5, 3)
     packed(surface)
-    monkeypatch.setattr(Lanes, "evaluate", lambda self, problem, u: (torch.zeros(len(u)), torch.zeros(len(u))))
+    honest = getattr(Lanes, what)
+
+    def lie(*arguments: Any, **options: Any) -> Any:
+        said = honest(*arguments, **options)
+        return said._replace(objective=said.objective + 1) if what == "solve" else (said[0] + 1, said[1])
+
+    monkeypatch.setattr(Lanes, what, lie)
     assert Lanes.of(surface.model, surface.density, "double") is None
 
 

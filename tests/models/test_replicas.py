@@ -10,7 +10,7 @@ import torch
 from gpae import GPAEClassifier
 from gpae.artefact import flatten, unflatten
 from gpae.models import replicas as module
-from gpae.models.replicas import Replicas
+from gpae.models.replicas import Replicas, believed
 
 TINY = {"latent_dim": 2, "n_features": 6, "max_epochs": 4, "density_features": 10, "density_draws": 200}
 SEED = 3
@@ -110,7 +110,7 @@ def test_the_moved_logits_are_those_of_the_moved_weights(classifier: GPAEClassif
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 1.0])
-@pytest.mark.parametrize(("odds", "caution"), [(1.0, 1.0), (0.4, 1.0), (0.4, 1.5)])
+@pytest.mark.parametrize(("odds", "caution"), [(1.0, 1.0), (0.4, 1.0), (0.8674, 1.0), (0.300138, 1.5)])
 def test_the_logit_at_a_level_is_above_zero_only_where_so_many_agree(
     wide: GPAEClassifier, level: float, odds: float, caution: float
 ) -> None:
@@ -118,17 +118,26 @@ def test_the_logit_at_a_level_is_above_zero_only_where_so_many_agree(
     drawn = Replicas.of(wide, X, y, n=100, seed=SEED, caution=caution)
     drawn = replace(drawn, odds=torch.tensor(odds, dtype=torch.float64))
     logits = wide.decision_function(X)
-    at, survival = drawn.at_level(X, logits, level), drawn.survival(X, logits)
+    at, survival = drawn.at_level(X, logits, level, careful=caution > 1), drawn.survival(X, logits)
     assert (at > 0).any()
     assert (survival[at > 0] >= level).all()
     assert (at[survival < level] <= 0).all()
+
+
+def test_none_and_all_stay_so_to_the_last_bit() -> None:
+    odds = np.linspace(0.05, 1.0, 2001)
+    for share in (0.0, 1.0):
+        for odd in odds:
+            assert believed(share, odd) == share
+            assert believed(share, 1.0 / odd) == share
 
 
 def test_caution_asks_for_more(wide: GPAEClassifier) -> None:
     X, y = rows()
     plain, careful = (Replicas.of(wide, X, y, n=100, seed=SEED, caution=caution) for caution in (1.0, 1.5))
     logits = wide.decision_function(X)
-    at, less = plain.at_level(X, logits, 0.9), careful.at_level(X, logits, 0.9)
+    at, less = (drawn.at_level(X, logits, 0.9, careful=True) for drawn in (plain, careful))
+    np.testing.assert_array_equal(careful.at_level(X, logits, 0.9), at)
     assert (less <= at).all()
     assert (less < at).mean() > 0.9
     np.testing.assert_array_equal(plain.survival(X, logits), careful.survival(X, logits))

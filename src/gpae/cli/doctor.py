@@ -78,7 +78,13 @@ def _compiled() -> str:
     """Whether the search's inner loop can be compiled here, and why not."""
     from gpae.kernels.compiled import library, why_not
 
-    return "yes" if library("newton.c", LATENT="4", REAL="double") else f"no: {why_not('newton.c')}"
+    kinds = (
+        ("newton.c", {"REAL": "double"}),
+        ("newton.c", {"REAL": "float", "SINGLE": "1"}),
+        ("polish.c", {"REAL": "double"}),
+    )
+    missing = [source for source, macros in kinds if library(source, LATENT="4", **macros) is None]
+    return f"no: {why_not(missing[0])}" if missing else "yes"
 
 
 def _data() -> dict[str, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
+from gpae.errors import InputError
 from gpae.files import written_whole
 
 __all__ = ["library", "switched_off", "why_not"]
@@ -38,19 +39,25 @@ def switched_off() -> bool:
 
 
 def why_not(source: str) -> str | None:
-    """Why there is no library of this source; None where there is one, or nobody has asked for it."""
+    """Why the last one asked for of this source is not there; None where it is, or nobody has asked."""
     return _reasons.get(source)
 
 
-@cache
 def library(source: str, **defined: str) -> ctypes.CDLL | None:
     """The library of a source file of this package, compiled with some macros defined; None where that cannot be."""
     if switched_off():
         _reasons[source] = f"switched off by {_SWITCH}"
         return None
+    return _library(source, tuple(f"-D{name}={value}" for name, value in sorted(defined.items())))
+
+
+@cache
+def _library(source: str, macros: tuple[str, ...]) -> ctypes.CDLL | None:
     try:
-        return _loaded(source, tuple(f"-D{name}={value}" for name, value in sorted(defined.items())))
-    except (OSError, subprocess.SubprocessError) as error:
+        loaded = _loaded(source, macros)
+        _reasons.pop(source, None)
+        return loaded
+    except (OSError, subprocess.SubprocessError, InputError) as error:
         _reasons[source] = _in_a_line(error)
         _log.info("no compiled %s: %s", source, _reasons[source])
         return None

@@ -14,8 +14,8 @@ from torch import Tensor
 from gpae.kernels.compiled import library
 from gpae.kernels.lanes import BLOCK, MOST_LATENTS, log_constant
 from gpae.kernels.shares import in_shares, padded, pointers
-from gpae.numerics.autoencoder import AutoEncoder
-from gpae.numerics.density import Tilt
+from gpae.numerics.autoencoder import AutoEncoder, logit
+from gpae.numerics.density import Tilt, log_density
 from gpae.table.layout import Block, Layout
 from gpae.table.level_block import LevelBlock
 from gpae.table.scaling import MinMax
@@ -29,6 +29,9 @@ _MOST_VALUES = 1 << 16
 """Values of a grid that are tabled; a finer one is left to the plain polish."""
 _FINE = 2000
 """Steps in the range from which on a step is far below what matters."""
+
+_AGREES = 1e-9
+"""How far a logit or a log density may be from torch's, relative to the largest, for the library to be believed."""
 
 Table = NDArray[Any]
 
@@ -84,7 +87,18 @@ class Finisher:
         surface, rules = _surface_tables(model, density, width), _layout_tables(layout)
         sizes = (len(surface[1]), width, len(surface[7]))
         packed = _Surface(sizes, pointers(surface)), _Layout(len(layout.features), pointers(rules))
-        return cls(compiled, (*surface, *rules), *packed, columns, width)
+        finisher = cls(compiled, (*surface, *rules), *packed, columns, width)
+        return finisher if finisher._agrees(model, density) else None
+
+    def _agrees(self, model: AutoEncoder, density: Tilt) -> bool:
+        """Try a few rows that may not move against torch: a compiler may be wrong."""
+        x = torch.rand(5, self.columns, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        ones = torch.ones(len(x), dtype=torch.float64)
+        done = self.finish((x, x, x, ones, ones, 0 * ones), x)
+        latent = model.encode(x)
+        pairs = ((-done.objective, log_density(density, latent)), (done.h, logit(model, latent)))
+        near = all(bool(((a - b).abs() <= _AGREES * (1 + b.abs().max())).all()) for a, b in pairs)
+        return near and bool((done.u == x).all())
 
     def snap(self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """The nearest allowed rows; ``problem`` are x, lower, upper, beta, sign and margin."""

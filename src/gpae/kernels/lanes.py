@@ -121,9 +121,18 @@ class Lanes:
         """Try a few rows against torch: a compiler may be wrong, or the processor another than it believes."""
         x = torch.rand(21, self.columns, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         ones = torch.ones(len(x), dtype=torch.float64)
-        objective, h = self.evaluate((x, x, x, ones, ones, 0 * ones), x)
+        still, free = (x, x, x, ones, ones, 0 * ones), (x, 0 * x, 0 * x + 1, 0 * ones, ones, 0 * ones)
+        objective, h = self.evaluate(still, x)
         latent = model.encode(x)
-        pairs = ((-objective, log_density(density, latent)), (h, logit(model, latent)))
+        walked = self.solve(free, None, tolerance=1e-3, iterations=3)
+        way = 0.5 * (walked.u - x).square().sum(1)
+        there = logit(model, model.encode(walked.u))
+        pairs = (
+            (-objective, log_density(density, latent)),
+            (h, logit(model, latent)),
+            (walked.objective, way),
+            (walked.h, there),
+        )
         return all(bool(((a - b).abs() <= tolerance * (1 + b.abs().max())).all()) for a, b in pairs)
 
 

@@ -203,10 +203,11 @@ static void concave_part(const Point *at, vec N[LATENT][LATENT]) {
             on += A[k][k] * A[k][k];
             for (int l = 0; l < k; l++) off += A[k][l] * A[k][l];
         }
-        if (!any(off > all(EPSILON * EPSILON) * on)) break;
+        mask going = off > all(EPSILON * EPSILON) * on; /* who is done rests, however long the others take */
+        if (!any(going)) break;
         for (int p = 0; p < LATENT; p++)
             for (int q = p + 1; q < LATENT; q++) {
-                mask turn = A[p][q] != 0;
+                mask turn = going & (A[p][q] != 0);
                 vec ratio = (A[q][q] - A[p][p]) / (all(2) * pick(turn, A[p][q], all(1)));
                 vec t = all(1) / (size(ratio) + root(ratio * ratio + all(1)));
                 t = pick(turn, pick(ratio < 0, -t, t), all(0));
@@ -404,10 +405,11 @@ static void turn_positive(vec *A, vec *V, vec *diagonal, vec damping, int64_t n)
             on += A[k * n + k] * A[k * n + k];
             for (int64_t l = 0; l < k; l++) off += A[k * n + l] * A[k * n + l];
         }
-        if (!any(off > all((REAL)1e-22) * on)) break;
+        mask going = off > all((REAL)1e-22) * on;
+        if (!any(going)) break;
         for (int64_t p = 0; p < n; p++)
             for (int64_t q = p + 1; q < n; q++) {
-                mask turn = A[p * n + q] != 0;
+                mask turn = going & (A[p * n + q] != 0);
                 if (!any(turn)) continue;
                 vec ratio = (A[q * n + q] - A[p * n + p]) / (all(2) * pick(turn, A[p * n + q], all(1)));
                 vec t = all(1) / (size(ratio) + root(ratio * ratio + all(1)));

@@ -114,6 +114,9 @@ static double grid_value(const Layout *y, int64_t f, int64_t n) {
     return (value - g->low) / (g->high - g->low);
 }
 
+/* As a whole number, whatever it is: beyond 2^53 steps nothing is told apart. */
+static int64_t counted(double a) { return a > -9e15 ? (a < 9e15 ? (int64_t)a : (int64_t)9e15) : (int64_t)-9e15; }
+
 /* The position on the grid that is nearest to u, and the first and the last that the bounds hold. A person beyond the
    range widens the bounds, and an evenly spaced grid goes on there; a tabled one ends where the range does. */
 static int64_t on_grid(const Layout *y, int64_t f, double u, double low, double high, int64_t *first, int64_t *last) {
@@ -127,8 +130,8 @@ static int64_t on_grid(const Layout *y, int64_t f, double u, double low, double 
     }
     const double range = (g->high - g->low) / g->step, zero = (g->low - g->minimum) / g->step;
     const double slack = 1e-6 + 1e-15 * (double)g->count;
-    *first = (int64_t)ceil(zero + low * range - slack), *last = (int64_t)floor(zero + high * range + slack);
-    return (int64_t)floor(zero + u * range + 0.5);
+    *first = counted(ceil(zero + low * range - slack)), *last = counted(floor(zero + high * range + slack));
+    return counted(floor(zero + u * range + 0.5));
 }
 
 /* The allowed encoded number nearest to u; NaN where the bounds hold none. */
@@ -171,7 +174,7 @@ static void snap_levels(const Row *r, int64_t f, double *u) {
         memcpy(u + at, r->lower + at, width * sizeof(double));
         return;
     }
-    int64_t best = 0;
+    int64_t best = at;
     double most_of = -INFINITY;
     for (int64_t j = at; j < at + width; j++) {
         const double score = r->upper[j] > 0 ? between(u[j], r->lower[j], r->upper[j]) : -INFINITY;
@@ -351,6 +354,7 @@ static void weigh_number(const Row *r, int64_t f, int repairing, Move *best, int
     if (y->kind[f] != FREE) {
         int64_t first, last, n = on_grid(y, f, r->u[at], low, high, &first, &last);
         const int ranks = y->kind[f] == RANKS;
+        if (ranks) first = first < 0 ? 0 : first, last = last < y->grid[f].count ? last : y->grid[f].count - 1;
         for (int64_t k = 0; first <= last && k < (ranks ? last - first + 1 : 2 * STRIDES); k++) {
             int64_t to = ranks ? first + k : n + (k % 2 ? 1 : -1) * ((int64_t)1 << k / 2);
             to = to < first ? first : to > last ? last : to;

@@ -91,12 +91,17 @@ class Replicas:
         """The share of retrained models under which rows with these logits are still favourable."""
         return believed((logits[:, None] + self.moved(X) > 0).mean(axis=1), float(self.odds))
 
-    def at_level(self, X: Rows, logits: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-        """The logit that a share ``level`` of the retrained exceeds: above 0 only where so many still agree."""
+    def at_level(
+        self, X: Rows, logits: NDArray[np.float64], level: float, *, careful: bool = False
+    ) -> NDArray[np.float64]:
+        """The logit that a share ``level`` of the retrained exceeds: above 0 only where so many still agree.
+
+        ``careful``: where they would even if training moved them further.
+        """
         share, moved = float(believed(level, 1.0 / float(self.odds))), self.moved(X)
         reached = [
             np.quantile(logits[:, None] + far * moved, 1.0 - share, axis=1, method="lower")
-            for far in {1.0, float(self.caution)}
+            for far in ({1.0, float(self.caution)} if careful else {1.0})
         ]
         return np.minimum.reduce(reached)
 
@@ -110,7 +115,8 @@ def believed(share: NDArray[np.float64] | float, odds: float) -> NDArray[np.floa
     >>> believed(np.array([0.0, 0.5, 1.0]), 0.25)
     array([0. , 0.2, 1. ])
     """
-    return np.asarray(share * odds / (share * odds + 1.0 - share))
+    # in brackets: none and all are to stay so, to the last bit
+    return np.asarray(share * odds / (share * odds + (1.0 - share)))
 
 
 def _with_one(phi: Float[Tensor, "B S"]) -> Float[Tensor, "B S+1"]:
