@@ -204,3 +204,14 @@ def test_full_steps_bring_home_whom_latent_steps_leave() -> None:
     value, h = objective(surface, part, last.u)
     torch.testing.assert_close(last.objective, value, rtol=1e-10, atol=1e-10)
     assert (h.abs()[last.converged] < 1e-8).all()
+
+
+def test_a_gpu_that_is_not_there_is_done_without() -> None:
+    """A model fitted with device="cuda" is searched on another machine's processor."""
+    surface = drawn(60, 5, 3)
+    packed(surface)
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    elsewhere = walker(dataclasses.replace(surface, device="cuda"))
+    assert elsewhere is not None
+    assert isinstance(elsewhere.single, Lanes)

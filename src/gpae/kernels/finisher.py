@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gpae.kernels.compiled import library
 from gpae.kernels.lanes import BLOCK, MOST_LATENTS, log_constant
-from gpae.kernels.shares import in_shares, padded, pointers
+from gpae.kernels.shares import PackedSurface, agree, in_shares, padded, pointers
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 from gpae.table.layout import Block, Layout
@@ -46,10 +46,6 @@ class Finished(NamedTuple):
     """At how many points the map was evaluated."""
 
 
-class _Surface(ctypes.Structure):
-    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 12))
-
-
 class _Layout(ctypes.Structure):
     _fields_ = (("features", ctypes.c_int64), ("tables", ctypes.c_void_p * 14))
 
@@ -69,7 +65,7 @@ class Finisher:
 
     library: ctypes.CDLL
     tables: tuple[Table, ...]
-    surface: _Surface
+    surface: PackedSurface
     layout: _Layout
     columns: int
     width: int
@@ -86,7 +82,7 @@ class Finisher:
         width = columns + -columns % BLOCK
         surface, rules = _surface_tables(model, density, width), _layout_tables(layout)
         sizes = (len(surface[1]), width, len(surface[7]))
-        packed = _Surface(sizes, pointers(surface)), _Layout(len(layout.features), pointers(rules))
+        packed = PackedSurface(sizes, pointers(surface)), _Layout(len(layout.features), pointers(rules))
         finisher = cls(compiled, (*surface, *rules), *packed, columns, width)
         return finisher if finisher._agrees(model, density) else None
 
@@ -97,8 +93,7 @@ class Finisher:
         done = self.finish((x, x, x, ones, ones, 0 * ones), x)
         latent = model.encode(x)
         pairs = ((-done.objective, log_density(density, latent)), (done.h, logit(model, latent)))
-        near = all(bool(((a - b).abs() <= _AGREES * (1 + b.abs().max())).all()) for a, b in pairs)
-        return near and bool((done.u == x).all())
+        return agree(pairs, _AGREES) and bool((done.u == x).all())
 
     def snap(self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """The nearest allowed rows; ``problem`` are x, lower, upper, beta, sign and margin."""

@@ -40,8 +40,9 @@ class Slots:
 
     @classmethod
     def of(cls, model: AutoEncoder, density: Tilt, device: str = "cuda", precision: str = "tf32x3") -> "Slots | None":
-        """Pack a surface for a device; None without Triton, or for more latents than are padded to."""
-        if find_spec("triton") is None or len(model.theta) > _LATENTS:
+        """Pack a surface for a device; None without it or Triton, or for more latents than are padded to."""
+        there = device != "cuda" or torch.cuda.is_available()
+        if not there or find_spec("triton") is None or len(model.theta) > _LATENTS:
             return None
         S, D = model.encoder.frequencies.shape
         d = len(model.theta)

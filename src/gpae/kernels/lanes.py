@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.shares import in_shares, padded, pointers
+from gpae.kernels.shares import PackedSurface, agree, in_shares, padded, pointers
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 
@@ -41,10 +41,6 @@ class Walked(NamedTuple):
     converged: Bool[Tensor, " B"]
 
 
-class _Surface(ctypes.Structure):
-    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 12))
-
-
 class _Rows(ctypes.Structure):
     _fields_ = (
         ("given", ctypes.c_void_p * 7),
@@ -61,7 +57,7 @@ class Lanes:
 
     library: ctypes.CDLL
     tables: tuple[NDArray[Any], ...]
-    surface: _Surface
+    surface: PackedSurface
     columns: int
     width: int
     """Columns with their padding."""
@@ -78,7 +74,7 @@ class Lanes:
         columns = model.encoder.frequencies.shape[1]
         width = columns + -columns % BLOCK
         tables = _tables(model, density, width, np.float32 if precision == "single" else np.float64)
-        surface = _Surface((len(tables[2]), width, len(density.weights)), pointers(tables))
+        surface = PackedSurface((len(tables[2]), width, len(density.weights)), pointers(tables))
         lanes = cls(compiled, tables, surface, columns, width)
         return lanes if lanes._agrees(model, density, _AGREES[precision]) else None
 
@@ -133,7 +129,7 @@ class Lanes:
             (walked.objective, way),
             (walked.h, there),
         )
-        return all(bool(((a - b).abs() <= tolerance * (1 + b.abs().max())).all()) for a, b in pairs)
+        return agree(pairs, tolerance)
 
 
 def log_constant(density: Tilt) -> float:

@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,12 +11,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["in_shares", "padded", "pointers"]
+__all__ = ["PackedSurface", "agree", "in_shares", "padded", "pointers"]
 
 Array = NDArray[np.float64]
 
 _SHARE = 512
 """Rows that a thread takes at once: enough to keep its lanes full, few enough to share the last ones evenly."""
+
+
+class PackedSurface(ctypes.Structure):
+    """The Surface of newton.c and of polish.c: three sizes, then where twelve tables lie."""
+
+    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 12))
+
+
+def agree(pairs: Iterable[tuple[Tensor, Tensor]], tolerance: float) -> bool:
+    """Whether what a library says is what torch says, relative to the largest of it."""
+    return all(bool(((a - b).abs() <= tolerance * (1 + b.abs().max())).all()) for a, b in pairs)
 
 
 def in_shares(n: int, work: Callable[[ctypes.c_int64, ctypes.c_int64], int]) -> None:

@@ -83,7 +83,8 @@ def _is_plain(model: Any) -> TypeGuard[AutoEncoder]:
 @lru_cache(maxsize=8)
 def _walker(model: AutoEncoder, density: Tilt, device: str) -> Walker | None:
     double = Lanes.of(model, density, "double")
-    single = Slots.of(model, density, device) if device == "cuda" else Lanes.of(model, density, "single")
+    on_gpu = Slots.of(model, density, device) if device == "cuda" else None
+    single = on_gpu or Lanes.of(model, density, "single")
     return None if single is None or double is None else Walker(single, double)
 
 

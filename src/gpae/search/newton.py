@@ -69,8 +69,8 @@ def _descend(surface: Surface, problem: Problem, start: Float[Tensor, "B D"] | N
         if not len(active):
             break
         burst = partial(_burst, surface, step, n_iterations, tolerance)
-        begin_here = (u[active], damping[active], penalty[active], iterations[active])
-        *end, done = in_tiles(burst, (*problem.rows(active).tensors(), *begin_here))
+        under_way = (u[active], damping[active], penalty[active], iterations[active])
+        *end, done = in_tiles(burst, (*problem.rows(active).tensors(), *under_way))
         u[active], damping[active], penalty[active], iterations[active] = end
         active = active[~done]
     return restore(surface, problem, u, iterations).cropped(n_columns)

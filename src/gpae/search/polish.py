@@ -87,6 +87,8 @@ def _who_leans_away(
     surface: Surface, problem: Problem, layout: Layout, leaning: Float[Tensor, "B D"]
 ) -> Int[Tensor, " n"]:
     """The rows whose settled categories are not the person's own: the others would be settled again as they are."""
+    if not layout.discrete.any():
+        return torch.zeros(0, dtype=torch.int64)
     apart = (leaning - _snap(surface, problem, layout, problem.x)).abs() > SAME
     return (apart & torch.as_tensor(layout.discrete)).any(1).nonzero().squeeze(1)
 
