@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gpae.kernels.compiled import library
 from gpae.kernels.lanes import BLOCK, MOST_LATENTS, log_constant
-from gpae.kernels.shares import PackedSurface, agree, in_shares, padded, pointers
+from gpae.kernels.shares import PackedSurface, agree, aligned, in_shares, padded, pointers
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 from gpae.table.layout import Block, Layout
@@ -200,13 +200,4 @@ def _surface_tables(model: AutoEncoder, density: Tilt, width: int) -> tuple[Tabl
         density.precision.numpy(),
         np.array([log_constant(density)]),
     )
-    return tuple(_aligned(np.asarray(table, dtype=np.float64)) for table in tables)
-
-
-def _aligned(table: Table) -> Table:
-    """A copy that begins on a boundary of 64 bytes, as vectors must."""
-    room = np.empty(table.size + 8)
-    first = -(room.ctypes.data // 8) % 8
-    out = room[first : first + table.size].reshape(table.shape)
-    out[...] = table
-    return out
+    return tuple(aligned(np.asarray(table, dtype=np.float64)) for table in tables)

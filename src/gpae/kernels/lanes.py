@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.shares import PackedSurface, agree, in_shares, padded, pointers
+from gpae.kernels.shares import PackedSurface, agree, in_shares, in_sheaves, padded, pointers
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 
@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 BLOCK = 4
 """Columns are padded to multiples of this."""
 MOST_LATENTS = 16
-_FEATURES, _SHEAF = 64, 8
-"""Features are padded to multiples of the first, and summed side by side by the second."""
+_FEATURES = 64
+"""Features are padded to multiples of this."""
 _AGREES: dict[Precision, float] = {"single": 2e-4, "double": 1e-9}
 """How far a logit or a log density may be from torch's, relative to the largest, for the library to be believed."""
 
@@ -145,7 +145,7 @@ def _tables(model: AutoEncoder, density: Tilt, width: int, real: type) -> tuple[
     frequencies = np.pad(model.encoder.frequencies.numpy(), ((0, more), (0, width - D)))
     weights = np.pad(model.encoder.amplitude * model.encoder_weights.numpy(), ((0, more), (0, 0)))
     tables = (
-        frequencies.reshape(-1, _SHEAF, width).transpose(0, 2, 1),
+        in_sheaves(frequencies),
         frequencies,
         np.pad(model.encoder.phases.numpy(), (0, more)),
         weights,

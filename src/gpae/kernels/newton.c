@@ -10,7 +10,6 @@
 #include "vectors.h"
 
 #define FEATURES 64                                        /* features of the encoder in a tile */
-#define SHEAF 8                                            /* phases that are summed side by side */
 #define BLOCK (LATENT >= 16 ? 1 : LATENT >= 8 ? 2 : 4)     /* columns of the Jacobian that are summed side by side */
 #ifdef SINGLE
 #define RESTORED 4e-6f
@@ -97,13 +96,8 @@ static void encode(const Surface *p, Point *at, int derivatives) {
     if (derivatives) memset(at->jacobian, 0, LATENT * columns * sizeof(vec));
     for (int64_t first = 0; first < p->features; first += FEATURES) {
         for (int sheaf = 0; sheaf < FEATURES; sheaf += SHEAF) {
-            const REAL *z = p->sheaves + (first + sheaf) * columns;
             vec phase[SHEAF];
-            for (int s = 0; s < SHEAF; s++) phase[s] = all(p->phases[first + sheaf + s]);
-            for (int64_t j = 0; j < columns; j++, z += SHEAF) {
-                vec u = at->u[j];
-                for (int s = 0; s < SHEAF; s++) phase[s] += all(z[s]) * u;
-            }
+            sheaf_of_phases(p->sheaves + (first + sheaf) * columns, p->phases + first + sheaf, at->u, columns, phase);
             for (int s = 0; s < SHEAF; s++) {
                 const REAL *w = p->weights + (first + sheaf + s) * LATENT;
                 vec sine, cosine;

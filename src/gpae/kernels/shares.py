@@ -11,10 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["PackedSurface", "agree", "in_shares", "padded", "pointers"]
+__all__ = ["SHEAF", "PackedSurface", "agree", "aligned", "in_shares", "in_sheaves", "padded", "pointers"]
 
 Array = NDArray[np.float64]
 
+SHEAF = 8
+"""Phases that the libraries sum side by side."""
 _SHARE = 512
 """Rows that a thread takes at once: enough to keep its lanes full, few enough to share the last ones evenly."""
 
@@ -47,6 +49,21 @@ def in_shares(n: int, work: Callable[[ctypes.c_int64, ctypes.c_int64], int]) -> 
             failed = max(pool.map(share, range(0, n, _SHARE)))
     if failed:
         raise MemoryError("the compiled search found no memory for its rows")
+
+
+def aligned(table: NDArray[Any]) -> NDArray[Any]:
+    """A copy that begins on a boundary of 64 bytes, as vectors must."""
+    size = table.dtype.itemsize
+    room = np.empty(table.size + 64 // size, table.dtype)
+    first = -room.ctypes.data % 64 // size
+    out = room[first : first + table.size].reshape(table.shape)
+    out[...] = table
+    return out
+
+
+def in_sheaves(frequencies: Array) -> Array:
+    """S x D frequencies as S / SHEAF x D x SHEAF."""
+    return np.ascontiguousarray(frequencies.reshape(-1, SHEAF, frequencies.shape[1]).transpose(0, 2, 1))
 
 
 def padded(part: Tensor, width: int) -> Array:

@@ -1,4 +1,4 @@
-/* Vectors of REAL, and the sine and cosine of one; LATENT is the latent dimension, and both are given. */
+/* Vectors of REAL, the sine and cosine of one, and phases; LATENT is the latent dimension, where there is one. */
 
 #include <math.h>
 #include <stdint.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define BYTES 64
+#define SHEAF 8 /* phases that are summed side by side */
 #define LANES ((int)(BYTES / sizeof(REAL)))
 #define PAIRS (LATENT * (LATENT + 1) / 2)
 
@@ -80,4 +81,15 @@ static inline void sine_cosine(vec a, vec *sine, vec *cosine) {
     vec sines = pick(odd, c, s), cosines = pick(odd, s, c);
     *sine = (vec)((mask)sines ^ (((quadrant & 2) != 0) & sign_bit));
     *cosine = (vec)((mask)cosines ^ ((((quadrant + 1) & 2) != 0) & sign_bit));
+}
+
+/* Zx + c for the features of one sheaf; z is columns x SHEAF. */
+static inline void sheaf_of_phases(const REAL *z, const REAL *c, const vec *x, int64_t columns, vec phase[SHEAF]) {
+    vec sum[SHEAF]; /* of one's own: the compiler keeps these in registers */
+    for (int s = 0; s < SHEAF; s++) sum[s] = all(c[s]);
+    for (int64_t j = 0; j < columns; j++, z += SHEAF) {
+        vec value = x[j];
+        for (int s = 0; s < SHEAF; s++) sum[s] += all(z[s]) * value;
+    }
+    for (int s = 0; s < SHEAF; s++) phase[s] = sum[s];
 }

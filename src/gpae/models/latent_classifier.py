@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gpae.errors import InputError
+from gpae.kernels.cosines import latents, log_densities
 from gpae.models.held_out import tenth_without_copies
 from gpae.models.parameters import check_parameters, torch_device
 from gpae.models.training import Rows
-from gpae.numerics.autoencoder import logit
-from gpae.numerics.density import Tilt, fit_tilt, log_density
+from gpae.numerics.autoencoder import AutoEncoder, logit
+from gpae.numerics.density import Tilt, fit_tilt
 from gpae.numerics.encoder import Encoder
 from gpae.numerics.fourier import Scheme
 from gpae.numerics.tiles import in_tiles
@@ -149,12 +150,12 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
 
     def _fit_density(self, X: NDArray[Any], generator: torch.Generator) -> None:
         report("fitting the density", 0.0)
-        latents = self._latents(X)
-        logits = logit(self.model_, latents)
+        there = self._latents(X)
+        logits = logit(self.model_, there)
         self.logit_spread_ = max(float(logits.std()), 1e-3 / 0.02)
-        chosen = latents[logits > 0] if self.density_on == "target" else latents
+        chosen = there[logits > 0] if self.density_on == "target" else there
         if len(chosen) < 2:
-            chosen = latents
+            chosen = there
         self.density_ = fit_tilt(
             chosen,
             generator,
@@ -168,19 +169,17 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     def _latents(self, X: NDArray[Any]) -> Tensor:
         """Latents in float64 on the CPU, in tiles: the value of a row does not depend on its neighbours."""
         check_is_fitted(self, "model_")
-        (latents,) = in_tiles(
-            lambda x: (self.model_.encode(x),), (torch.tensor(np.ascontiguousarray(X), dtype=torch.float64),)
-        )
-        return latents
+        rows = torch.tensor(np.ascontiguousarray(X), dtype=torch.float64)
+        if isinstance(self.model_, AutoEncoder):
+            return latents(self.model_, rows)
+        (encoded,) = in_tiles(lambda x: (self.model_.encode(x),), (rows,))
+        return encoded
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logit g(x) of the second class."""
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        (g,) = in_tiles(
-            lambda x: (logit(self.model_, self.model_.encode(x)),),
-            (torch.tensor(np.ascontiguousarray(X), dtype=torch.float64),),
-        )
+        encoded = self._latents(validate_data(self, X, dtype=np.float64, reset=False))
+        (g,) = in_tiles(lambda z: (logit(self.model_, z),), (encoded,))
         return np.asarray(g.numpy())
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -210,9 +209,7 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Log density of each row's latent."""
-        latents = torch.as_tensor(self.transform(X))
-        (value,) = in_tiles(lambda z: (log_density(self.density_, z),), (latents,))
-        return np.asarray(value.numpy())
+        return np.asarray(log_densities(self.density_, torch.as_tensor(self.transform(X))).numpy())
 
     @property
     def _n_features_out(self) -> int:

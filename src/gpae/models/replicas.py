@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.arrays import Labels, Rows
+from gpae.kernels.cosines import cosine_sums
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.fourier import FourierMap, features
-from gpae.numerics.tiles import in_tiles
 
 __all__ = ["Replicas", "believed"]
 
@@ -84,8 +84,7 @@ class Replicas:
 
     def moved(self, X: Rows) -> NDArray[np.float64]:
         """B x R: by how much each replica's logit of each row differs from the model's."""
-        (moved,) = in_tiles(lambda x: (_with_one(features(self.features, x)) @ self.shifts,), (torch.tensor(X),))
-        return np.asarray(moved.numpy())
+        return np.asarray(cosine_sums(self.features, self.shifts, torch.tensor(X)).numpy())
 
     def survival(self, X: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
         """The share of retrained models under which rows with these logits are still favourable."""

@@ -44,7 +44,7 @@ def in_tiles(function: Callable[..., T], rows: Sequence[Tensor], tile: int = TIL
     if n == 0:
         return function(*rows)
     starts = range(0, n, tile)
-    if rows[0].is_cuda:
+    if rows[0].is_cuda or torch.get_num_threads() == 1:
         parts = [_one_tile(function, rows, start, tile) for start in starts]
     else:
         with single_threaded_workers() as pool:

@@ -1,6 +1,6 @@
 """Favourable people nearby: where a search may begin, and how far a plan lies from what there is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gpae.kernels.neighbours import NearRows
 from gpae.numerics.tiles import in_tiles
 from gpae.table.constraint import Array
 
@@ -18,7 +19,7 @@ _FEW = 5
 _BLOCK = 8
 """Plans of a person that are measured together, and"""
 _BLOCKS = 16
-"""how many such blocks at once."""
+"""how many such blocks at once, where nothing is compiled."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,64 +29,76 @@ class Neighbourhood:
     Distances of plans are to these M only: a plan leads from a person to somewhere between them.
     """
 
-    scale: Float[Tensor, " D"]
-    origin: Float[Tensor, "P D"]
-    """The people, scaled."""
-    rows: Float[Tensor, "P M D"]
-    """As seen from the person, scaled, nearest first: numbers that stay exact in single precision."""
-    squares: Float[Tensor, "P M"]
-    """Their squared lengths."""
+    scale: Array
+    favourable: Array
+    """N x D: all favourable rows, as encoded, and"""
+    there: NDArray[np.float32]
+    """scaled."""
+    compiled: NearRows | None
+    index: NDArray[np.int64]
+    """P x M: which of them are near, nearest first."""
     usual: Array
     """D: the mean of all favourable rows, which for a level is how common it is."""
 
     @classmethod
     def of(cls, x: Array, favourable: Array, scale: Array, n: int) -> "Neighbourhood":
-        """Find them; every person's in tiles of one size, so that nobody's depend on who else asks."""
-        unit = torch.as_tensor(scale, dtype=torch.float32)
-        origin, there = (torch.as_tensor(part * scale, dtype=torch.float32) for part in (x, favourable))
-        size = there.square().sum(1)
+        """Find them; nobody's depend on who else asks."""
+        here, there = (np.asarray(part * scale, dtype=np.float32) for part in (x, favourable))
+        compiled, n = NearRows.of(there), min(n, len(there))
+        index = _nearest(here, there, n) if compiled is None else compiled.nearest(here, n)
+        return cls(scale, favourable, there, compiled, index, favourable.mean(axis=0))
 
-        def nearest(people: Float[Tensor, "B D"]) -> tuple[Int[Tensor, "B M"]]:
-            far = size - 2.0 * people @ there.T
-            return (far.topk(min(n, len(there)), dim=1, largest=False).indices,)
-
-        (index,) = in_tiles(nearest, (origin,))
-        rows = there[index] - origin.unsqueeze(1)
-        return cls(unit, origin, rows, rows.square().sum(2), favourable.mean(axis=0))
+    def __len__(self) -> int:
+        """How many rows each person has nearby."""
+        return self.index.shape[1]
 
     def people(self, index: NDArray[np.intp]) -> "Neighbourhood":
         """That of some of the people."""
-        at = torch.as_tensor(index)
-        return Neighbourhood(self.scale, self.origin[at], self.rows[at], self.squares[at], self.usual)
+        return replace(self, index=self.index[index])
 
     def starts(self, n: int) -> tuple[NDArray[np.intp], Array]:
         """Each person's n nearest rows: whose, and the encoded rows."""
-        rows = (self.rows[:, :n] + self.origin.unsqueeze(1)) / self.scale
-        person = np.repeat(np.arange(len(rows)), rows.shape[1])
-        return person, rows.flatten(0, 1).numpy().astype(np.float64)
+        near = self.index[:, :n]
+        return np.repeat(np.arange(len(near)), near.shape[1]), self.favourable[near.ravel()]
 
     def distance(self, person: NDArray[np.intp], U: Array) -> Array:
-        """How far each plan lies from its few nearest rows, on average.
-
-        A person's plans are taken together, eight at a time: one product for all of them with the person's rows.
-        """
+        """How far each plan lies from its few nearest rows, on average."""
         if not len(U):
             return np.zeros(0)
+        plans, few = np.asarray(U * self.scale, dtype=np.float32), min(_FEW, len(self))
+        if self.compiled is not None:
+            return self.compiled.distances(self.index, person, plans, few)
+        return self._plain_distance(person, torch.from_numpy(plans), few)
+
+    def _plain_distance(self, person: NDArray[np.intp], plans: Float[Tensor, "n D"], few: int) -> Array:
+        """A person's plans are taken together, eight at a time, and their rows gathered once for all of them."""
         order = np.argsort(person, kind="stable")
         whose, block, place = _blocks(person[order])
-        plans = torch.zeros(len(whose), _BLOCK, U.shape[1])
-        plans[block, place] = torch.as_tensor(U[order], dtype=torch.float32) * self.scale
-        (mean,) = in_tiles(self._far, (torch.as_tensor(whose), plans), _BLOCKS)
-        far = np.empty(len(U))
-        far[order] = mean[block, place].numpy()
+        together = torch.zeros(len(whose), _BLOCK, plans.shape[1])
+        together[block, place] = plans[order]
+        there = torch.from_numpy(self.there)
+
+        def mean(near: Int[Tensor, "b M"], plans: Float[Tensor, "b n D"]) -> tuple[Float[Tensor, "b n"]]:
+            # differences first: a product of numbers far from 0 would lose what is between them
+            far = torch.cdist(plans, there[near], compute_mode="donot_use_mm_for_euclid_dist")
+            return (far.topk(few, dim=2, largest=False).values.mean(2),)
+
+        (means,) = in_tiles(mean, (torch.from_numpy(self.index[whose]), together), _BLOCKS)
+        far = np.empty(len(plans))
+        far[order] = means[block, place].numpy()
         return far
 
-    def _far(self, whose: Int[Tensor, " b"], plans: Float[Tensor, "b n D"]) -> tuple[Float[Tensor, "b n"]]:
-        rows, plans = self.rows[whose], plans - self.origin[whose].unsqueeze(1)
-        square = torch.baddbmm(self.squares[whose].unsqueeze(1), plans, rows.transpose(1, 2), alpha=-2.0)
-        few = square.topk(min(_FEW, square.shape[2]), dim=2, largest=False, sorted=False).values
-        few = (few + plans.square().sum(2, keepdim=True)).clamp_min(0.0)
-        return (few.sqrt().mean(2),)
+
+def _nearest(here: NDArray[np.float32], there: NDArray[np.float32], n: int) -> NDArray[np.int64]:
+    rows = torch.from_numpy(there)
+    size = rows.square().sum(1)
+
+    def nearest(people: Float[Tensor, "B D"]) -> tuple[Int[Tensor, "B M"]]:
+        far = size - 2.0 * people @ rows.T
+        return (far.topk(n, dim=1, largest=False).indices,)
+
+    (index,) = in_tiles(nearest, (torch.from_numpy(here),))
+    return np.asarray(index.numpy())
 
 
 def _blocks(person: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:

@@ -61,14 +61,14 @@ def search_plans(
     """
     beams = (2, 1) if k == 1 else (2 * k, 2 * k)
     people = _People(freedom, judge, near, taste, proposals, beams, hard)
-    n_starts = near.rows.shape[1] if hard else _STARTS
+    n_starts = len(near) if hard else _STARTS
     plans = _Collected.of(freedom, people.plans(np.arange(len(freedom)), freedom, n_starts))
     for turn in range(_TURNS * (k - 1)):
         who = plans.lacking(k)
         if not len(who) or judge.deadline.left() <= 0:
             break
         left, reach = plans.left_to(who, turn)
-        plans = plans.with_more(people.plans(who, left, near.rows.shape[1], reach))
+        plans = plans.with_more(people.plans(who, left, len(near), reach))
     return plans.cheapest(k)
 
 

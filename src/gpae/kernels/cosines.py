@@ -1,0 +1,117 @@
+"""Sums of cosines, W'phi(x), for many rows: compiled (cosines.c) where that can be, by torch in tiles elsewhere.
+
+Latents, log densities and replicas' logits are such sums. A row's value does not depend on the rows around it.
+"""
+
+import ctypes
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpae.kernels.compiled import library
+from gpae.kernels.shares import agree, in_shares, in_sheaves, pointers
+from gpae.numerics.autoencoder import AutoEncoder
+from gpae.numerics.density import Tilt, log_envelope
+from gpae.numerics.fourier import FourierMap, features
+from gpae.numerics.tiles import in_tiles
+
+__all__ = ["CosineSums", "cosine_sums", "latents", "log_densities"]
+
+_FEATURES, _OUTPUTS = 64, 8
+"""What features and sums are padded to."""
+_AGREES = 1e-12
+"""How far a sum may be from torch's, relative to the largest, for the library to be believed."""
+
+
+class _Sums(ctypes.Structure):
+    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 4))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CosineSums:
+    """A Fourier map and weights as cosines.c wants them."""
+
+    library: ctypes.CDLL
+    tables: tuple[NDArray[Any], ...]
+    sums: _Sums
+    outputs: int
+
+    @classmethod
+    def of(cls, fmap: FourierMap, weights: Float[Tensor, "..."]) -> "CosineSums | None":
+        """Pack them; None where there is no library for them, or one that does not agree with torch."""
+        compiled = library("cosines.c", REAL="double")
+        if compiled is None or fmap.phases.is_cuda or fmap.phases.dtype != torch.float64:
+            return None
+        linear, offset = _parts(fmap, weights)
+        S, D = fmap.frequencies.shape
+        more, wide = -S % _FEATURES, linear.shape[1] + -linear.shape[1] % _OUTPUTS
+        w = np.zeros((S + more, wide))
+        w[:S, : linear.shape[1]] = fmap.amplitude * linear.numpy()
+        tables = (
+            in_sheaves(np.pad(fmap.frequencies.numpy(), ((0, more), (0, 0)))),
+            np.pad(fmap.phases.numpy(), (0, more)),
+            np.ascontiguousarray(w.reshape(S + more, -1, _OUTPUTS).transpose(1, 0, 2)),
+            np.pad(offset.numpy(), (0, wide - len(offset))),
+        )
+        packed = cls(compiled, tables, _Sums((S + more, D, wide), pointers(tables)), linear.shape[1])
+        return packed if packed._agrees(fmap, weights) else None
+
+    def __call__(self, x: Float[Tensor, "B D"]) -> Float[Tensor, "B R"]:
+        """The sums of each row."""
+        rows = np.ascontiguousarray(x.numpy(), dtype=np.float64)
+        out = np.empty((len(rows), self.sums.sizes[2]))
+        given = ctypes.byref(self.sums), ctypes.c_void_p(rows.ctypes.data), ctypes.c_void_p(out.ctypes.data)
+        in_shares(len(rows), lambda first, end: self.library.sum_rows(*given, first, end))
+        return torch.from_numpy(out[:, : self.outputs])
+
+    def _agrees(self, fmap: FourierMap, weights: Tensor) -> bool:
+        """Try a few rows against torch: a compiler may be wrong, or the processor another than it believes."""
+        D = fmap.frequencies.shape[1]
+        x = torch.rand(9, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        return agree([(self(x), _plain(fmap, weights, x))], _AGREES)
+
+
+def cosine_sums(fmap: FourierMap, weights: Float[Tensor, "..."], x: Float[Tensor, "B D"]) -> Float[Tensor, "B R"]:
+    """W'phi(x) in double precision.
+
+    ``weights``: S x R, or S for one sum; a last row more is that of a feature which is 1 for everybody.
+    """
+    compiled = _compiled(fmap, weights)
+    if compiled is not None:
+        return compiled(x)
+    (sums,) = in_tiles(lambda rows: (_plain(fmap, weights, rows),), (x,))
+    return sums
+
+
+def latents(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, "B d"]:
+    """lambda = W_e'phi_e(x)."""
+    return cosine_sums(model.encoder, model.encoder_weights, x)
+
+
+def log_densities(density: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]:
+    """Log p at latents."""
+    (envelope,) = in_tiles(lambda z: (log_envelope(density, z),), (latent,))
+    return cosine_sums(density.fmap, density.weights, latent)[:, 0] + envelope - density.log_normaliser
+
+
+def _parts(fmap: FourierMap, weights: Tensor) -> tuple[Float[Tensor, "S R"], Float[Tensor, " R"]]:
+    """The weights of the features, and of the one that is always 1."""
+    table, S = weights.reshape(len(weights), -1), len(fmap.phases)
+    return table[:S], table[S:].sum(0)
+
+
+def _plain(fmap: FourierMap, weights: Tensor, x: Float[Tensor, "B D"]) -> Float[Tensor, "B R"]:
+    linear, offset = _parts(fmap, weights)
+    return features(fmap, x) @ linear + offset
+
+
+@lru_cache(maxsize=32)
+def _compiled(fmap: FourierMap, weights: Tensor) -> CosineSums | None:
+    """Packed once, for a row alone takes less time than that."""
+    return CosineSums.of(fmap, weights)

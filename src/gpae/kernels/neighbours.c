@@ -1,0 +1,152 @@
+/* The nearest rows of a table, and how far plans lie from them: every lane of a vector is a row of the table. */
+
+#include "vectors.h"
+
+#define FAR ((REAL)1e15) /* its square can still be told */
+#define CHAINS 4         /* sums side by side: one alone would wait for itself at every column */
+#define GROUP (CHAINS * LANES)
+
+typedef struct {
+    int64_t rows, columns;
+    const REAL *table;  /* rows x columns */
+    const REAL *groups; /* rows / GROUP, rounded up, x columns x GROUP: the same, a lane a row */
+} Table;
+
+/* Squared distances from x to the rows of a group. */
+static inline void from_group(const REAL *group, const REAL *x, int64_t columns, vec square[CHAINS]) {
+    vec sum[CHAINS];
+    for (int c = 0; c < CHAINS; c++) sum[c] = all(0);
+    for (int64_t j = 0; j < columns; j++)
+        for (int c = 0; c < CHAINS; c++) {
+            vec apart = *(const vec *)(group + j * GROUP + c * LANES) - all(x[j]);
+            sum[c] += apart * apart;
+        }
+    for (int c = 0; c < CHAINS; c++) square[c] = sum[c];
+}
+
+/* ---- the nearest rows: a pool of candidates, thinned out whenever it is full ---- */
+
+#define TOGETHER 8 /* people who are taken through the table together: a group stays in the first-level cache */
+#define SPARE 4    /* a pool holds so many times what is wanted */
+
+typedef struct {
+    REAL square;
+    int32_t row;
+} Near;
+
+typedef struct {
+    Near *near;
+    int64_t count;
+    REAL bound; /* what is not nearer than this is not among the nearest */
+} Pool;
+
+static inline int nearer(Near a, Near b) { return a.square < b.square || (a.square == b.square && a.row < b.row); }
+
+static int in_order(const void *a, const void *b) {
+    return nearer(*(const Near *)a, *(const Near *)b) ? -1 : nearer(*(const Near *)b, *(const Near *)a);
+}
+
+/* Bring the n nearest to the front, the furthest of them to place n - 1 (Hoare's selection). */
+static void thin_out(Pool *pool, int64_t n) {
+    Near *near = pool->near;
+    int64_t low = 0, high = pool->count - 1;
+    while (low < high) {
+        const Near pivot = near[(low + high) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (nearer(near[i], pivot)) i++;
+            while (nearer(pivot, near[j])) j--;
+            if (i > j) break;
+            const Near swapped = near[i];
+            near[i++] = near[j], near[j--] = swapped;
+        }
+        if (n - 1 <= j) high = j;
+        else if (n - 1 >= i) low = i;
+        else break;
+    }
+    pool->count = n, pool->bound = near[n - 1].square;
+}
+
+static inline void add_group(const Table *t, const REAL *x, int64_t group, int64_t wanted, Pool *pool) {
+    vec square[CHAINS];
+    from_group(t->groups + group * t->columns, x, t->columns, square);
+    for (int c = 0; c < CHAINS; c++) {
+        if (!any(square[c] < all(pool->bound))) continue;
+        for (int l = 0; l < LANES; l++) { /* written in any case, kept if the next does not take its place */
+            pool->near[pool->count] = (Near){square[c][l], (int32_t)(group + c * LANES + l)};
+            pool->count += square[c][l] < pool->bound;
+        }
+    }
+    if (pool->count > SPARE * wanted) thin_out(pool, wanted);
+}
+
+/* For rows first..end - 1 of x the `wanted` nearest rows of the table (which has as many), nearest first. Returns 0, or
+   1 where there is no memory. */
+int nearest_rows(const Table *t, const REAL *x, int64_t wanted, int64_t *index, int64_t first, int64_t end) {
+    const int64_t room = SPARE * wanted + GROUP + 1;
+    Near *memory = malloc(TOGETHER * room * sizeof(Near));
+    if (!memory) return 1;
+    for (int64_t at = first; at < end; at += TOGETHER) {
+        const int64_t here = end - at < TOGETHER ? end - at : TOGETHER;
+        Pool pools[TOGETHER];
+        for (int64_t i = 0; i < here; i++) pools[i] = (Pool){memory + i * room, 0, INFINITY};
+        for (int64_t group = 0; group < t->rows; group += GROUP)
+            for (int64_t i = 0; i < here; i++) add_group(t, x + (at + i) * t->columns, group, wanted, &pools[i]);
+        for (int64_t i = 0; i < here; i++) {
+            thin_out(&pools[i], wanted);
+            qsort(pools[i].near, wanted, sizeof(Near), in_order);
+            for (int64_t n = 0; n < wanted; n++) index[(at + i) * wanted + n] = pools[i].near[n].row;
+        }
+    }
+    free(memory);
+    return 0;
+}
+
+/* ---- how far plans lie from the few nearest of some rows ---- */
+
+/* The rows of the table at `index` as groups; lanes without a row are far from everything. */
+static void gather(const Table *t, const int64_t *index, int64_t n, REAL *groups) {
+    for (int64_t at = 0; at < n + (-n & (GROUP - 1)); at++) {
+        REAL *lane = groups + (at / GROUP * t->columns) * GROUP + at % GROUP;
+        for (int64_t j = 0; j < t->columns; j++) lane[j * GROUP] = at < n ? t->table[index[at] * t->columns + j] : FAR;
+    }
+}
+
+/* Put a square among the `few` least, which are in order. */
+static inline void insert(REAL *least, int64_t few, REAL square) {
+    int64_t at = few - 1;
+    if (!(square < least[at])) return;
+    for (; at > 0 && square < least[at - 1]; at--) least[at] = least[at - 1];
+    least[at] = square;
+}
+
+/* The mean distance to the `few` nearest of n rows in groups. */
+static double mean_of_least(const REAL *groups, int64_t n, const REAL *u, int64_t columns, int64_t few, REAL *least) {
+    for (int64_t i = 0; i < few; i++) least[i] = INFINITY;
+    for (int64_t first = 0; first < n; first += GROUP) {
+        vec square[CHAINS];
+        from_group(groups + first * columns, u, columns, square);
+        for (int c = 0; c < CHAINS; c++)
+            if (any(square[c] < all(least[few - 1])))
+                for (int l = 0; l < LANES; l++) insert(least, few, square[c][l]);
+    }
+    double sum = 0;
+    for (int64_t i = 0; i < few; i++) sum += sqrt((double)least[i]);
+    return sum / few;
+}
+
+/* Of plans order[first..end - 1], in whose order a person's plans stand together: the mean distance to the few nearest
+   of the person's n rows. */
+int distances(const Table *t, const int64_t *index, int64_t n, const int64_t *person, const int64_t *order,
+              const REAL *plans, int64_t few, double *far, int64_t first, int64_t end) {
+    const int64_t groups = (n + GROUP - 1) / GROUP;
+    REAL *memory = aligned_alloc(BYTES, groups * t->columns * GROUP * sizeof(REAL)), *least = malloc(few * sizeof(REAL));
+    if (memory && least)
+        for (int64_t at = first; at < end; at++) {
+            const int64_t plan = order[at], who = person[plan];
+            if (at == first || who != person[order[at - 1]]) gather(t, index + who * n, n, memory);
+            far[plan] = mean_of_least(memory, n, plans + plan * t->columns, t->columns, few, least);
+        }
+    free(memory), free(least);
+    return !memory || !least;
+}

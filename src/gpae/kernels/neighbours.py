@@ -1,0 +1,68 @@
+"""The nearest rows of a table and distances to them, compiled (neighbours.c)."""
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.kernels.compiled import library
+from gpae.kernels.shares import aligned, in_shares
+
+__all__ = ["NearRows"]
+
+_GROUP = 64
+"""Rows whose distances are summed side by side."""
+_FAR = 1e15
+"""Where a lane without a row is: far from everything, and its square can still be told."""
+
+Singles = NDArray[np.float32]
+Places = NDArray[np.int64]
+
+
+class _Table(ctypes.Structure):
+    _fields_ = (("sizes", ctypes.c_int64 * 2), ("tables", ctypes.c_void_p * 2))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NearRows:
+    """A table of rows as neighbours.c wants it."""
+
+    library: ctypes.CDLL
+    tables: tuple[Singles, Singles]
+    table: _Table
+
+    @classmethod
+    def of(cls, rows: Singles) -> "NearRows | None":
+        """Pack a table; None where there is no library."""
+        compiled = library("neighbours.c", REAL="float", SINGLE="1")
+        if compiled is None:
+            return None
+        n, columns = rows.shape
+        padded = np.pad(rows, ((0, -n % _GROUP), (0, 0)), constant_values=_FAR)
+        tables = (np.ascontiguousarray(rows), aligned(padded.reshape(-1, _GROUP, columns).transpose(0, 2, 1)))
+        return cls(compiled, tables, _Table((n, columns), tuple(part.ctypes.data for part in tables)))
+
+    def nearest(self, x: Singles, wanted: int) -> Places:
+        """The ``wanted`` nearest rows of each of some others, nearest first; at most as many as there are."""
+        x, index = np.ascontiguousarray(x), np.empty((len(x), wanted), np.int64)
+        call = ctypes.byref(self.table), _at(x), ctypes.c_int64(wanted), _at(index)
+        in_shares(len(x), lambda first, end: self.library.nearest_rows(*call, first, end))
+        return index
+
+    def distances(self, index: Places, person: Places, plans: Singles, few: int) -> NDArray[np.float64]:
+        """How far each plan lies, on average, from the ``few`` nearest of its person's rows, a line of ``index``."""
+        order = np.argsort(person, kind="stable")
+        given = [np.ascontiguousarray(part) for part in (index, person, order, plans)]
+        far = np.empty(len(plans))
+        call = (
+            ctypes.byref(self.table), _at(given[0]), ctypes.c_int64(index.shape[1]), *map(_at, given[1:]),
+            ctypes.c_int64(few), _at(far),
+        )  # fmt: skip
+        in_shares(len(plans), lambda first, end: self.library.distances(*call, first, end))
+        return far
+
+
+def _at(part: NDArray[Any]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(part.ctypes.data)

@@ -1,0 +1,77 @@
+"""Compiled sums of cosines: those of torch, and the same for a row in any company."""
+
+import numpy as np
+import pytest
+import torch
+
+from gpae.kernels.compiled import why_not
+from gpae.kernels.cosines import CosineSums, cosine_sums, latents, log_densities
+from gpae.models.gp_autoencoder import GPAEClassifier
+from gpae.numerics.density import log_density
+from gpae.numerics.fourier import FourierMap, draw_map, features
+
+
+def drawn(n_features: int, n_inputs: int, n_sums: int, seed: int = 0) -> tuple[FourierMap, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    fmap = draw_map(n_features, n_inputs, 0.5, generator)
+    return fmap, torch.randn(n_features, n_sums, generator=generator, dtype=torch.float64)
+
+
+def rows(n: int, n_inputs: int, seed: int = 1) -> torch.Tensor:
+    return torch.randn(n, n_inputs, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.fixture
+def compiled() -> None:
+    if CosineSums.of(*drawn(8, 2, 1)) is None:
+        pytest.skip(f"nothing is compiled here: {why_not('cosines.c')}")
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize(("n_features", "n_inputs", "n_sums"), [(1, 1, 1), (64, 5, 8), (100, 3, 9), (1000, 48, 4)])
+def test_the_sums_are_those_of_torch(n_features: int, n_inputs: int, n_sums: int) -> None:
+    fmap, weights = drawn(n_features, n_inputs, n_sums)
+    x = rows(77, n_inputs)
+    packed = CosineSums.of(fmap, weights)
+    assert packed is not None
+    torch.testing.assert_close(packed(x), features(fmap, x) @ weights, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_row_alone_has_the_bits_of_the_batch() -> None:
+    fmap, weights = drawn(300, 7, 3)
+    x = rows(1100, 7)
+    together = cosine_sums(fmap, weights, x)
+    for at in (0, 7, 8, 511, 512, 1099):
+        assert (cosine_sums(fmap, weights, x[at : at + 1]) == together[at]).all()
+
+
+@pytest.mark.parametrize("switch", ["on", "off"])
+def test_a_vector_of_weights_is_one_sum_and_a_last_weight_more_is_added(
+    switch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPAE_KERNELS", switch)
+    fmap, weights = drawn(50, 4, 2)
+    x = rows(9, 4)
+    one = cosine_sums(fmap, weights[:, 0].contiguous(), x)
+    assert one.shape == (9, 1)
+    torch.testing.assert_close(one[:, 0], features(fmap, x) @ weights[:, 0])
+    more = torch.cat([weights, torch.tensor([[2.0, -3.0]], dtype=torch.float64)])
+    moved = cosine_sums(fmap, more, x) - cosine_sums(fmap, weights, x)
+    torch.testing.assert_close(moved, torch.tensor([[2.0, -3.0]], dtype=torch.float64).expand(9, 2))
+
+
+def test_latents_and_log_densities_are_those_of_the_model() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 3))
+    model = GPAEClassifier(2, 60, max_epochs=2, density_features=30, random_state=0).fit(
+        X, (X.sum(1) > 1.5).astype(int)
+    )
+    x = torch.as_tensor(X)
+    torch.testing.assert_close(latents(model.model_, x), model.model_.encode(x))
+    z = model.model_.encode(x)
+    torch.testing.assert_close(log_densities(model.density_, z), log_density(model.density_, z))
+
+
+def test_no_rows_have_no_sums() -> None:
+    assert cosine_sums(*drawn(10, 2, 3), rows(0, 2)).shape == (0, 3)
