@@ -19,10 +19,10 @@ from gpae.numerics.density import Tilt
 from gpae.search.problem import Problem, Solution, Surface
 from gpae.table.layout import Layout
 
-__all__ = ["Walker", "finisher", "walker"]
+__all__ = ["COARSE", "Walker", "finisher", "walker"]
 
-_COARSE = 1e-3
-"""The residual at which single precision has done its part."""
+COARSE = 1e-3
+"""The residual at which single precision has done its part; where no less is asked for, that is enough."""
 _LATENT, _FEW, _FULL = 30, 6, 24
 """Latent steps in either precision at most, or few of them; and full ones for those whom these do not bring home."""
 
@@ -36,10 +36,14 @@ class Walker:
 
     def descend(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
         """From ``start`` (None: from the boundary, met head-on) by latent steps, and full ones where these fail."""
-        rows = problem.tensors()
-        near = self.single.solve(rows, start, tolerance=max(_COARSE, tolerance), iterations=_LATENT)
-        at = self.double.solve(rows, near.u, tolerance=tolerance, iterations=_LATENT)
-        return self._with_full_steps(problem, at, near.iterations, tolerance)
+        near = self.single.solve(problem.tensors(), start, tolerance=max(COARSE, tolerance), iterations=_LATENT)
+        solution = _solution(near, torch.zeros_like(near.iterations))
+        late = (~near.converged | (tolerance < COARSE)).nonzero().squeeze(1)
+        if len(late):
+            part = problem.rows(late)
+            at = self.double.solve(part.tensors(), near.u[late], tolerance=tolerance, iterations=_LATENT)
+            solution = solution.replaced(late, self._with_full_steps(part, at, near.iterations[late], tolerance))
+        return solution
 
     def descend_warily(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
         """The same with few latent steps, which may lead a row whom they do not bring home into a corner."""

@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from gpae.numerics.tiles import in_tiles
-from gpae.search.compiled import walker
+from gpae.search.compiled import COARSE, walker
 from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged, widened
 from gpae.search.restoration import restore
 from gpae.search.steps import Step, full_step, latent_step
 
-__all__ = ["solve"]
+__all__ = ["COARSE", "solve"]
 
 _BURSTS: tuple[tuple[Step, int], ...] = (
     (latent_step, 6), (full_step, 6), (full_step, 6), (full_step, 12),

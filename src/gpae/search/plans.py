@@ -45,8 +45,10 @@ class PlanSearch:
 
     def relax(self, problem: Problem) -> Solution:
         """Solve the relaxation with the chosen solver."""
-        solve = reference.solve if self.solver == "reference" else newton.solve
-        return solve(self.surface, problem)
+        if self.solver == "reference":
+            return reference.solve(self.surface, problem)
+        # what follows settles and rounds: more digits than these would not be seen
+        return newton.solve(self.surface, problem, tolerance=newton.COARSE)
 
     def plans(self, x: Rows, target: Labels, lower: Rows, upper: Rows, k: int) -> tuple[Labels, Rows]:
         """Up to k plans a row inside its bounds, best first; returns positions in ``x``, and rows.

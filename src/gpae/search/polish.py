@@ -32,6 +32,8 @@ _SLACK = 1e-7
 """Logit units by which a row may miss its margin through rounding in the arithmetic."""
 _TRIALS = 6
 """Moves of a row that are tried exactly in one round, the best ones by the linear model."""
+_MOVED = 1e-6
+"""How far pinning must move a column for the others to be solved for again."""
 _REPAIRS = 40
 _DENSITY_LEADS = (0.005, 0.05)
 """Values of beta that lead a row without an answer: on a plateau of the classifier the density still has a slope."""
@@ -114,9 +116,12 @@ def _settle(
     discrete = torch.as_tensor(layout.discrete)
     if discrete.any():
         pinned = torch.where(discrete, _snap(surface, problem, layout, categories), start)
-        lower, upper = (torch.where(discrete, pinned, bound) for bound in (problem.lower, problem.upper))
-        reduced = Problem(problem.x, lower, upper, problem.beta, problem.sign, problem.margin)
-        start = newton.solve(surface, reduced, start=pinned).u
+        # who is pinned where the solution was stays there
+        moved = ((pinned - start).abs() > _MOVED).any(1).nonzero().squeeze(1)
+        part, start = problem.rows(moved), pinned.clone()
+        lower, upper = (torch.where(discrete, pinned[moved], bound) for bound in (part.lower, part.upper))
+        reduced = Problem(part.x, lower, upper, part.beta, part.sign, part.margin)
+        start[moved] = newton.solve(surface, reduced, start=pinned[moved], tolerance=newton.COARSE).u
     return _snap(surface, problem, layout, start)
 
 
