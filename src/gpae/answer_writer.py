@@ -15,7 +15,6 @@ from gpae.plan_finder import Asked, Outcome
 from gpae.results import Counterfactuals, Status
 from gpae.table.codec import Encoded
 from gpae.table.constraint import Array
-from gpae.table.frames import frame_kind, to_arrow
 from gpae.table.freedom import Freedom
 from gpae.written_plans import Judged, WrittenPlans
 
@@ -33,7 +32,9 @@ class AnswerWriter:
     prefix: str
     asked: Asked
 
-    def write(self, table: Any, encoded: Encoded, good: NDArray[np.intp], freedom: Freedom, outcome: Outcome) -> Answer:
+    def write(
+        self, table: pa.Table, encoded: Encoded, good: NDArray[np.intp], freedom: Freedom, outcome: Outcome
+    ) -> Answer:
         """Write the plans found for the good rows of a table; the bad rows are answered with their reason.
 
         ``freedom`` and ``outcome`` are those of the good rows.
@@ -41,7 +42,7 @@ class AnswerWriter:
         found = _with_bad_rows(outcome.found, good, encoded)
         place = np.searchsorted(good, found.row)
         place[encoded.bad[found.row]] = -1
-        origin = pa.table(to_arrow(table)).take(pa.array(found.row))
+        origin = table.take(pa.array(found.row))
         features, judged = self._written(origin, found, freedom, place)
         plans = WrittenPlans(
             self.learnt, self.asked, origin, features, found, judged, freedom, place, outcome, encoded.reasons
@@ -51,7 +52,7 @@ class AnswerWriter:
         columns = {name: own[name] for name in names[:_FIRST]}
         columns |= dict(zip(features.column_names, features.columns, strict=True))
         columns |= {name: own[name] for name in names[_FIRST:]}
-        return Answer(pa.table(columns), plans, frame_kind(table), self.prefix)
+        return Answer(pa.table(columns), plans, "pyarrow", self.prefix)
 
     def _written(
         self, origin: pa.Table, found: Counterfactuals, freedom: Freedom, place: NDArray[np.intp]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
@@ -29,7 +30,7 @@ from gpae.search.worth import TASTES, Preference, Taste
 from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Constraint
 from gpae.table.constraints import read_constraints
-from gpae.table.frames import has_column
+from gpae.table.frames import frame_kind, has_column, to_arrow
 from gpae.table.levels import Level, find_level, listed
 from gpae.table.schema import ScalingName, Schema
 
@@ -305,7 +306,8 @@ class TabularExplainer:
         asked = Asked(a_count(k), a_seed(seed), a_margin(margin), a_share(survival, "survival"), _taste(prefer), until)
         rules = read_constraints(constraints)
         fixed = learnt.codec.layout.named(names(immutable, "immutable"))
-        encoded = learnt.codec.encode(table)
+        arrow = pa.table(to_arrow(table))  # once, for reading it and for writing the answer
+        encoded = learnt.codec.encode(arrow)
         good = np.flatnonzero(~encoded.bad)
         rows, values = encoded.rows[good], encoded.values[good]
         for rule in (*self.schema_.constraints, *rules):
@@ -322,7 +324,8 @@ class TabularExplainer:
             known = known.with_found(finder.priced(freedom, by_itself, asked.taste))
         outcome = finder.find(freedom, asked, known).outcome(freedom)
         outcome = explained_refusals(question, freedom, finder, outcome, asked)
-        return AnswerWriter(learnt, self.prefix, asked).write(table, encoded, good, freedom, outcome)
+        answer = AnswerWriter(learnt, self.prefix, asked).write(arrow, encoded, good, freedom, outcome)
+        return replace(answer, kind=frame_kind(table))
 
     # saving
 

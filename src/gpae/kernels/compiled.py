@@ -27,7 +27,7 @@ _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared")
 _SECONDS = 120
 _HERE = Path(__file__).parent
-_HEADER = "vectors.h"
+_HEADERS = ("vectors.h", "layout.h")
 
 _log = logging.getLogger(__name__)
 _reasons: dict[str, str] = {}
@@ -75,7 +75,7 @@ def _loaded(source: str, macros: tuple[str, ...]) -> ctypes.CDLL:
 def _built(source: str, macros: tuple[str, ...]) -> Path:
     compiler = _compiler()
     flags = (*_FLAGS, *macros)
-    texts = [(_HERE / name).read_bytes() for name in (_HEADER, source)]
+    texts = [(_HERE / name).read_bytes() for name in (*_HEADERS, source)]
     digest = hashlib.sha256(b"\0".join([*texts, " ".join(flags).encode(), _target(compiler)])).hexdigest()
     folder = Path(platformdirs.user_cache_dir("gpae")) / "kernels"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

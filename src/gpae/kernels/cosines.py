@@ -21,7 +21,7 @@ from gpae.numerics.density import Tilt, log_envelope
 from gpae.numerics.fourier import FourierMap, features
 from gpae.numerics.tiles import in_tiles
 
-__all__ = ["CosineSums", "cosine_sums", "latents", "log_densities"]
+__all__ = ["CosineSums", "cosine_sums", "latents", "log_densities", "logits"]
 
 _FEATURES, _OUTPUTS = 64, 8
 """What features and sums are padded to."""
@@ -94,6 +94,11 @@ def latents(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, "B d"]
     return cosine_sums(model.encoder, model.encoder_weights, x)
 
 
+def logits(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
+    """g = theta'lambda + theta_0; both linear maps fold into one, so d does not enter the cost."""
+    return cosine_sums(model.encoder, _folded(model), x)[:, 0]
+
+
 def log_densities(density: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]:
     """Log p at latents."""
     (envelope,) = in_tiles(lambda z: (log_envelope(density, z),), (latent,))
@@ -109,6 +114,11 @@ def _parts(fmap: FourierMap, weights: Tensor) -> tuple[Float[Tensor, "S R"], Flo
 def _plain(fmap: FourierMap, weights: Tensor, x: Float[Tensor, "B D"]) -> Float[Tensor, "B R"]:
     linear, offset = _parts(fmap, weights)
     return features(fmap, x) @ linear + offset
+
+
+@lru_cache(maxsize=32)
+def _folded(model: AutoEncoder) -> Float[Tensor, " S+1"]:
+    return torch.cat([model.encoder_weights @ model.theta, model.theta0.reshape(1)])
 
 
 @lru_cache(maxsize=32)

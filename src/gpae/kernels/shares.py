@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 SHEAF = 8
 """Phases that the libraries sum side by side."""
+_CORES = os.cpu_count() or 1
 _SHARE = 512
 """Rows that a thread takes at once: enough to keep its lanes full, few enough to share the last ones evenly."""
 
@@ -41,7 +42,7 @@ def in_shares(n: int, work: Callable[[ctypes.c_int64, ctypes.c_int64], int]) -> 
     def share(first: int) -> int:
         return work(ctypes.c_int64(first), ctypes.c_int64(min(first + _SHARE, n)))
 
-    workers = min(torch.get_num_threads(), os.cpu_count() or 1, -(-n // _SHARE))
+    workers = min(torch.get_num_threads(), _CORES, -(-n // _SHARE))
     if workers <= 1:
         failed = max(map(share, range(0, n, _SHARE)), default=0)
     else:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gpae.errors import InputError
-from gpae.kernels.cosines import latents, log_densities
+from gpae.kernels.cosines import latents, log_densities, logits
 from gpae.models.held_out import tenth_without_copies
 from gpae.models.parameters import check_parameters, torch_device
 from gpae.models.training import Rows
@@ -151,9 +151,9 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     def _fit_density(self, X: NDArray[Any], generator: torch.Generator) -> None:
         report("fitting the density", 0.0)
         there = self._latents(X)
-        logits = logit(self.model_, there)
-        self.logit_spread_ = max(float(logits.std()), 1e-3 / 0.02)
-        chosen = there[logits > 0] if self.density_on == "target" else there
+        g = logit(self.model_, there)
+        self.logit_spread_ = max(float(g.std()), 1e-3 / 0.02)
+        chosen = there[g > 0] if self.density_on == "target" else there
         if len(chosen) < 2:
             chosen = there
         self.density_ = fit_tilt(
@@ -169,7 +169,7 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     def _latents(self, X: NDArray[Any]) -> Tensor:
         """Latents in float64 on the CPU, in tiles: the value of a row does not depend on its neighbours."""
         check_is_fitted(self, "model_")
-        rows = torch.tensor(np.ascontiguousarray(X), dtype=torch.float64)
+        rows = torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64))
         if isinstance(self.model_, AutoEncoder):
             return latents(self.model_, rows)
         (encoded,) = in_tiles(lambda x: (self.model_.encode(x),), (rows,))
@@ -178,8 +178,14 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logit g(x) of the second class."""
         check_is_fitted(self, "model_")
-        encoded = self._latents(validate_data(self, X, dtype=np.float64, reset=False))
-        (g,) = in_tiles(lambda z: (logit(self.model_, z),), (encoded,))
+        return self.logits(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def logits(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """:meth:`decision_function` of encoded rows that are known to be sound: a search asks at every step."""
+        rows = torch.from_numpy(np.ascontiguousarray(X))
+        if isinstance(self.model_, AutoEncoder):
+            return np.asarray(logits(self.model_, rows).numpy())
+        (g,) = in_tiles(lambda x: (logit(self.model_, self.model_.encode(x)),), (rows,))
         return np.asarray(g.numpy())
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -26,6 +26,8 @@ class OwnModel:
 
     def logits(self, freedom: Freedom, person: NDArray[np.intp], U: Array) -> Array:
         """The logits of people's plans."""
+        if hasattr(self.classifier, "logits"):
+            return np.asarray(self.classifier.logits(U)) if len(U) else np.zeros(0)
         if hasattr(self.classifier, "decision_function"):
             return np.asarray(self.classifier.decision_function(U)) if len(U) else np.zeros(0)
         return logit_of(self.probability(U, U))

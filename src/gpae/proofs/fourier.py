@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from gpae.kernels.snapping import snap
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit
 from gpae.proofs.certificate import Certificate
 from gpae.proofs.domain import Boxes, Domain
@@ -163,7 +164,7 @@ class _Search:
         """Keep the best of the allowed rows nearest to these, if it is favourable."""
         U = self.domain.rows(values)
         many = self.person.rows(np.zeros(len(U), dtype=np.intp))
-        U = many.layout.snap(U, many.x, many.lower, many.upper)
+        U = snap(many.layout, U, many.x, many.lower, many.upper)
         U = U[many.permits(U)]
         said = logit(self.model, encode(self.model, torch.as_tensor(U)))
         if (said > self.margin).any():

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
+from gpae.kernels.snapping import snap
 from gpae.numerics.tiles import in_tiles
 from gpae.search import newton
 from gpae.search.compiled import finisher
@@ -73,7 +74,7 @@ def polish(
     """
     leaning = _settle(surface, problem, layout, relaxed, relaxed)
     best = _finish(surface, problem, layout, leaning)
-    other = _who_leans_away(surface, problem, layout, leaning)
+    other = _who_leans_away(problem, layout, leaning)
     if len(other):
         part = problem.rows(other)
         own = _settle(surface, part, layout, part.x, relaxed[other])
@@ -85,13 +86,11 @@ def polish(
     return best
 
 
-def _who_leans_away(
-    surface: Surface, problem: Problem, layout: Layout, leaning: Float[Tensor, "B D"]
-) -> Int[Tensor, " n"]:
+def _who_leans_away(problem: Problem, layout: Layout, leaning: Float[Tensor, "B D"]) -> Int[Tensor, " n"]:
     """The rows whose settled categories are not the person's own: the others would be settled again as they are."""
     if not layout.discrete.any():
         return torch.zeros(0, dtype=torch.int64)
-    apart = (leaning - _snap(surface, problem, layout, problem.x)).abs() > SAME
+    apart = (leaning - _snap(problem, layout, problem.x)).abs() > SAME
     return (apart & torch.as_tensor(layout.discrete)).any(1).nonzero().squeeze(1)
 
 
@@ -115,21 +114,18 @@ def _settle(
     """Pin the discrete columns to the levels nearest to ``categories`` and solve for the others; then snap."""
     discrete = torch.as_tensor(layout.discrete)
     if discrete.any():
-        pinned = torch.where(discrete, _snap(surface, problem, layout, categories), start)
+        pinned = torch.where(discrete, _snap(problem, layout, categories), start)
         # who is pinned where the solution was stays there
         moved = ((pinned - start).abs() > _MOVED).any(1).nonzero().squeeze(1)
         part, start = problem.rows(moved), pinned.clone()
         lower, upper = (torch.where(discrete, pinned[moved], bound) for bound in (part.lower, part.upper))
         reduced = Problem(part.x, lower, upper, part.beta, part.sign, part.margin)
         start[moved] = newton.solve(surface, reduced, start=pinned[moved], tolerance=newton.COARSE).u
-    return _snap(surface, problem, layout, start)
+    return _snap(problem, layout, start)
 
 
-def _snap(surface: Surface, problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
-    if (compiled := finisher(surface, layout)) is not None:
-        return compiled.snap(problem.tensors(), u)
-    snapped = layout.snap(u.numpy(), problem.x.numpy(), problem.lower.numpy(), problem.upper.numpy())
-    return torch.as_tensor(snapped)
+def _snap(problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+    return torch.as_tensor(snap(layout, u.numpy(), problem.x.numpy(), problem.lower.numpy(), problem.upper.numpy()))
 
 
 def _finish(surface: Surface, problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Polished:
@@ -287,7 +283,7 @@ def _nearest_anchor(
     )
     index = torch.arange(len(problem.x)).repeat_interleave(n_nearest)
     part = problem.rows(index)
-    u = _snap(surface, part, layout, anchors[nearest.flatten()].clamp(part.lower, part.upper))
+    u = _snap(part, layout, anchors[nearest.flatten()].clamp(part.lower, part.upper))
     value, h = _evaluate(surface, part, u)
     score = torch.where(h >= -_SLACK, value, 1e9 - h).unflatten(0, nearest.shape)
     best = score.argmin(1)

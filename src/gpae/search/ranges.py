@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpae.kernels.snapping import snap
 from gpae.search.refine import Judge
 from gpae.table.constraint import Array, Mask, is_number
 from gpae.table.freedom import Freedom
@@ -139,7 +140,7 @@ class _Side:
             trial[mine, block.start] = block.scaling.to_unit(asked[mine])
         whose = self.person[self.plan[index]]
         people = self.freedom.rows(whose)
-        return people.layout.snap(trial, people.x, people.lower, people.upper), whose
+        return snap(people.layout, trial, people.x, people.lower, people.upper), whose
 
     def _accepted(self, index: NDArray[np.intp], asked: Array) -> Mask:
         """Whether the model accepts the plans with the number at the asked values; asked once about each row."""

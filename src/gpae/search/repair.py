@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpae.kernels.snapping import snap
 from gpae.table.constraint import Array, Mask, changed
 from gpae.table.constraints.at_most import AtMost
 from gpae.table.constraints.implies import Implies
@@ -45,7 +46,7 @@ def repaired(freedom: Freedom, U: Array, kept: Mask | None = None) -> tuple[Arra
 
 def snapped(freedom: Freedom, U: Array) -> Array:
     """The nearest rows on allowed values: whole steps, open levels, inside the bounds."""
-    U = freedom.layout.snap(U, freedom.x, freedom.lower, freedom.upper)
+    U = snap(freedom.layout, U, freedom.x, freedom.lower, freedom.upper)
     for block, mask in zip(freedom.layout.features, freedom.open, strict=True):
         if mask is not None:
             assert isinstance(block, ValueBlock)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gpae.arrays import Rows
+from gpae.kernels.snapping import snap
 from gpae.table.layout import Layout
 from gpae.table.scaling import MinMax
 from gpae.table.value_block import ValueBlock
@@ -109,4 +110,4 @@ def finalised(layout: Layout, u: Rows, x: Rows, lower: Rows, upper: Rows) -> Row
     A search in single precision returns what it did not move as the rounded value; the person's own is put back.
     """
     untouched = u.astype(np.float32) == x.astype(np.float32)
-    return layout.snap(np.where(untouched, x, u), x, lower, upper)
+    return snap(layout, np.where(untouched, x, u), x, lower, upper)

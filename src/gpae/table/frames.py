@@ -65,6 +65,8 @@ def to_arrow(frame: Any, what: str = "table") -> dict[str, pa.Array]:
             )
     if not opened.columns or len(opened) == 0:
         raise InputError(f"the {what} is empty ({len(opened)} rows, {len(opened.columns)} columns)")
+    if isinstance(frame, pa.Table):
+        return {name: _whole(frame[name]) for name in opened.columns}
     return {name: _arrow_column(opened[name]) for name in opened.columns}
 
 
@@ -73,6 +75,11 @@ def _arrow_column(series: "nw.Series[Any]") -> pa.Array:
         column = series.to_arrow()
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         column = _as_text(series)
+    return _whole(column)
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """In one piece."""
     if pa.types.is_string_view(column.type):
         column = column.cast(pa.large_string())  # Arrow's own functions do not all know the view
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

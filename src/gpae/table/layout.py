@@ -219,6 +219,14 @@ class Layout:
         """Return which features differ, B x F."""
         return np.asarray(np.logical_or.reduceat(np.abs(U - X) > SAME, self._starts, axis=1))
 
+    def __hash__(self) -> int:
+        """That of the blocks, counted once: what is packed for a layout is looked up at every step of a search."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.features)
+
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
         """Where each feature's columns begin."""

@@ -1,0 +1,1 @@
+"""What ``gpae bench speed`` measures, one question a module."""

@@ -1,0 +1,54 @@
+"""How cost and memory grow with the number of people: tables in portions, as a stream."""
+
+import resource
+import sys
+import time
+from collections.abc import Sequence
+
+import pandas as pd
+
+from gpae.benchmark.speed.growth import exponent
+from gpae.benchmark.speed.subject import Subject
+from gpae.progress import report
+
+__all__ = ["by_rows"]
+
+_PORTION = 10_000
+"""People in a call at most: so memory does not grow with the table."""
+_FROM = 1000
+"""From how many people on the exponent is fitted: below, what a call takes by itself is seen."""
+_LEAST_SECONDS = 2.0
+"""A small table is explained over and over for so long."""
+
+
+def by_rows(subject: Subject, sizes: Sequence[int] = (100, 1000, 10_000, 100_000, 1_000_000)) -> pd.DataFrame:
+    """Seconds and peak memory of explaining n people, for rising n, and the exponent from a thousand on.
+
+    The peak is that of the process so far, in MiB; it is flat where no larger table has raised it.
+    """
+    subject.explainer.explain(subject.rows(min(sizes[-1], _PORTION)))  # what is made at the first call only
+    lines = []
+    for number, n in enumerate(sorted(sizes)):
+        report(f"explaining {n:,} people of {subject.name}", number / len(sizes))
+        seconds, found = _explained(subject, n)
+        lines.append({"dataset": subject.name, "rows": n, "seconds": seconds, "found": found, "peak_mib": _peak()})
+    table = pd.DataFrame(lines).assign(rows_per_second=lambda t: t["rows"] / t["seconds"])
+    large = table[table["rows"] >= _FROM]
+    return table.assign(exponent=exponent(large["rows"], large["seconds"]) if len(large) > 1 else float("nan"))
+
+
+def _explained(subject: Subject, n: int) -> tuple[float, float]:
+    """Mean seconds for n people, portion by portion, and the share of them who got a plan."""
+    started, times, found = time.perf_counter(), 0, 0
+    while not times or time.perf_counter() - started < _LEAST_SECONDS:
+        for first in range(0, n, _PORTION):
+            part = subject.rows(min(_PORTION, n - first), first)
+            found += subject.explainer.explain(part).summary().get("found", 0)
+        times += 1
+    return (time.perf_counter() - started) / times, found / (n * times)
+
+
+def _peak() -> float:
+    """The largest resident memory of this process so far, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024

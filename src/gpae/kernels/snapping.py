@@ -1,0 +1,32 @@
+"""The nearest allowed rows: compiled (snap.c) where that can be, by the layout itself elsewhere.
+
+Both mean the same values, to the last bits; only a person beyond the range of a table of values is brought back to it
+by the one, and one step beyond it by the other.
+"""
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpae.kernels.compiled import library
+from gpae.kernels.layouts import PackedLayout
+from gpae.kernels.shares import in_shares
+from gpae.table.layout import Layout
+
+__all__ = ["snap"]
+
+Array = NDArray[np.float64]
+
+
+def snap(layout: Layout, U: Array, X: Array, lower: Array, upper: Array) -> Array:
+    """:meth:`gpae.table.layout.Layout.snap`."""
+    compiled, packed = library("snap.c"), PackedLayout.of(layout)
+    if compiled is None or packed is None:
+        return layout.snap(U, X, lower, upper)
+    x, low, high = (np.ascontiguousarray(part, dtype=np.float64) for part in (X, lower, upper))
+    snapped = np.array(U, dtype=np.float64, order="C")
+    places = (ctypes.c_void_p(part.ctypes.data) for part in (x, low, high, snapped))
+    call = ctypes.byref(packed.packed), ctypes.c_int64(layout.width), *places
+    in_shares(len(snapped), lambda first, end: compiled.snap_rows(*call, first, end))
+    return snapped
