@@ -13,7 +13,7 @@ from gpae.table.constraints.cost import Cost
 from gpae.table.layout import Block, Layout
 from gpae.table.level_block import LevelBlock
 from gpae.table.schema import Feature, Schema
-from gpae.table.value_block import ValueBlock
+from gpae.table.value_block import SAME, ValueBlock
 
 __all__ = ["Freedom"]
 
@@ -232,15 +232,17 @@ def _hopeless(
 ) -> tuple[Mask, NDArray[np.object_]]:
     """Who has a feature that nothing is left of, and in words why."""
     hopeless, reasons = np.zeros(len(x), dtype=np.bool_), np.full(len(x), "", dtype=object)
-    nearest = layout.snap(x, x, lower, upper)
     kept = np.broadcast_to(False if fixed is None else fixed, (len(x), len(layout.features)))
+    outside = (x < lower - SAME) | (x > upper + SAME)
     for i, block in enumerate(layout.features):
-        left = block.allowed(*(part[:, block.columns] for part in (nearest, x, lower, upper)))
+        away = np.flatnonzero(outside[:, block.columns].any(axis=1) & ~hopeless)  # everybody else may stay
+        own, low, high = (part[away][:, block.columns] for part in (x, lower, upper))
+        left = block.allowed(block.snap(own, own, low, high), own, low, high)
         said = [constraint.words() for constraint in constraints if block.name in constraint.about()]
-        for row in np.flatnonzero(~left & ~hopeless):
-            own = forbidden(block.name, Change.fixed if kept[row, i] else block.change)
+        for row in away[~left]:
+            change = forbidden(block.name, Change.fixed if kept[row, i] else block.change)
             hopeless[row] = True
-            why = dict.fromkeys([*said, *([own] if own else [])])  # a constraint may say the same
+            why = dict.fromkeys([*said, *([change] if change else [])])  # a constraint may say the same
             reasons[row] = f"no value of {block.name!r} is left: {' and '.join(why)}"
     return hopeless, reasons
 
