@@ -37,11 +37,11 @@ class Walker:
     def descend(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
         """From ``start`` (None: from the boundary, met head-on) by latent steps, and full ones where these fail."""
         near = self.single.solve(problem.tensors(), start, tolerance=max(COARSE, tolerance), iterations=_LATENT)
-        solution = _solution(near, torch.zeros_like(near.iterations))
+        solution = _widened(near, problem)
         late = (~near.converged | (tolerance < COARSE)).nonzero().squeeze(1)
         if len(late):
             part = problem.rows(late)
-            at = self.double.solve(part.tensors(), near.u[late], tolerance=tolerance, iterations=_LATENT)
+            at = self.double.solve(part.tensors(), solution.u[late], tolerance=tolerance, iterations=_LATENT)
             solution = solution.replaced(late, self._with_full_steps(part, at, near.iterations[late], tolerance))
         return solution
 
@@ -58,6 +58,12 @@ class Walker:
             last = self.double.solve(part, at.u[late], tolerance=tolerance, iterations=_FULL, full=True)
             solution = solution.replaced(late, _solution(last, solution.iterations[late]))
         return solution
+
+
+def _widened(near: Walked, problem: Problem) -> Solution:
+    """In double precision, where a bound may differ from what it is in single precision."""
+    u = near.u.double().clamp(problem.lower, problem.upper)
+    return Solution(u, near.objective.double(), near.h.abs().double(), near.kkt.double(), near.iterations)
 
 
 def _solution(walked: Walked, before: Int[Tensor, " B"]) -> Solution:
