@@ -9,7 +9,7 @@ from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.density_weight import BETA_GRID
 from gpae.models.explained import explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
-from gpae.models.learnt_search import LearntSearch, SearchSettings, WithLearntSearch
+from gpae.models.learnt_search import LearntSearch, SearchSettings, Units, WithLearntSearch
 from gpae.search.plans import PlanSearch, Solver
 from gpae.search.problem import Problem, Surface
 from gpae.table.layout import Layout
@@ -43,6 +43,12 @@ class GPAE(WithLearntSearch, Explainer):
         ``"newton"`` or ``"reference"``.
     divergence
         ``"corrected"`` or ``"literal"``, the paper's Algorithm 3 as printed.
+    beta_grid
+        What beta is chosen from.
+    units
+        In which a way is measured: ``"encoded"``, the paper's, where a number's whole range is one; or
+        ``"deviations"``, where one standard deviation of the training rows is, so that the few who are far out do not
+        make a step along their column cheap.
     """
 
     classifier_: GPAEClassifier
@@ -56,6 +62,7 @@ class GPAE(WithLearntSearch, Explainer):
         solver: Solver = "newton",
         divergence: Literal["corrected", "literal"] = "corrected",
         beta_grid: tuple[float, ...] = BETA_GRID,
+        units: Units = "encoded",
     ) -> None:
         self.classifier = classifier
         self.beta = beta
@@ -63,9 +70,10 @@ class GPAE(WithLearntSearch, Explainer):
         self.solver = solver
         self.divergence = divergence
         self.beta_grid = beta_grid
+        self.units = units
 
     def _fit(self, X: Rows, y: Labels, validation: tuple[Rows, Labels] | None) -> Classifier:
-        settings = SearchSettings(self.beta, self.margin, self.solver, self.divergence, self.beta_grid)
+        settings = SearchSettings(self.beta, self.margin, self.solver, self.divergence, self.beta_grid, self.units)
         settings.check()
         model = explained_classifier(self.classifier, X, y, validation)
         self.search_ = LearntSearch.learn(model, self.layout_, X, validation, settings)

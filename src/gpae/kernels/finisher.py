@@ -53,8 +53,13 @@ class Finisher:
     width: int
 
     @classmethod
-    def of(cls, model: AutoEncoder, density: Tilt, layout: Layout) -> "Finisher | None":
-        """Pack them; None where there is no library, or a feature has more values than can be tabled."""
+    def of(
+        cls, model: AutoEncoder, density: Tilt, layout: Layout, units: Float[Tensor, " D"] | None = None
+    ) -> "Finisher | None":
+        """Pack them, and the units in which ways are measured.
+
+        None where there is no library, or a feature has more values than can be tabled.
+        """
         if not 1 <= len(model.theta) <= MOST_LATENTS or (rules := PackedLayout.of(layout)) is None:
             return None
         compiled = library("polish.c", REAL="double", LATENT=str(len(model.theta)))
@@ -62,7 +67,7 @@ class Finisher:
             return None
         columns = layout.width
         width = columns + -columns % BLOCK
-        tables = _surface_tables(model, density, width)
+        tables = (*_surface_tables(model, density, width), _metric(units, columns, width))
         surface = PackedSurface((len(tables[1]), width, len(tables[7])), pointers(tables))
         finisher = cls(compiled, tables, surface, rules, columns, width)
         return finisher if finisher._agrees(model, density) else None
@@ -86,6 +91,14 @@ class Finisher:
         with_what = ctypes.byref(self.surface), ctypes.byref(self.layout.packed), ctypes.byref(rows)
         in_shares(n, lambda first, end: self.library.polish_rows(*with_what, first, end))
         return Finished(*(torch.from_numpy(part) for part in (out[:, : self.columns], objective, h, looks)))
+
+
+def _metric(units: Float[Tensor, " D"] | None, columns: int, width: int) -> Table:
+    """What a squared way counts along each column; 1 where there are no units, and for columns that are padding."""
+    metric = np.ones(width)
+    if units is not None:
+        metric[:columns] = units.square().numpy()
+    return metric
 
 
 def _surface_tables(model: AutoEncoder, density: Tilt, width: int) -> tuple[Table, ...]:

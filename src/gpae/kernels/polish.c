@@ -12,6 +12,7 @@
 #define TRIALS 6     /* moves that are tried exactly in one round, the best ones by the linear model */
 #define REPAIRS 40
 #define TIGHTENINGS 12
+#define ABREAST 4    /* columns whose gradients are summed side by side; columns are padded to this */
 #define STRIDES 7    /* 1, 2, 4, ... steps to either side */
 #define FREE_STRIDE (1.0 / 2000.0)
 
@@ -22,6 +23,7 @@ typedef struct {
     const double *theta, *theta0;
     const double *density_frequencies, *density_phases, *density_weights; /* LATENT x T; T; T, with the amplitude */
     const double *mean, *precision, *constant;
+    const double *metric;                        /* columns: what a squared way counts along each */
 } Surface;
 
 typedef struct {
@@ -106,13 +108,11 @@ static void encode(const Surface *p, const vec *phase, vec *sines, double *laten
 static void values(const Row *r, const double *u, const double *latent, double *score, double *value, double *h) {
     const Surface *p = r->surface;
     double square = 0, logit = p->theta0[0];
-    for (int64_t j = 0; j < p->columns; j++) square += (u[j] - r->who.x[j]) * (u[j] - r->who.x[j]);
+    for (int64_t j = 0; j < p->columns; j++) square += p->metric[j] * (u[j] - r->who.x[j]) * (u[j] - r->who.x[j]);
     for (int k = 0; k < LATENT; k++) logit += p->theta[k] * latent[k];
     *h = r->sign * logit - r->margin;
     *value = 0.5 * square - r->beta * log_density(p, latent, score);
 }
-
-static int movable(const Row *r, int64_t column) { return r->who.upper[column] > r->who.lower[column]; }
 
 /* Value, h and both gradients at u, from its phases. */
 static void linearise(Row *r) {
@@ -128,13 +128,18 @@ static void linearise(Row *r) {
         for (int k = 0; k < LATENT; k++) up += w[k * n + s] * all(score[k]);
         r->slope_f[s] = up * r->sine[s], r->slope_h[s] = v[s] * r->sine[s];
     }
-    for (int64_t j = 0; j < p->columns; j++) {
-        if (!movable(r, j)) continue;
-        const vec *z = (const vec *)(p->by_column + j * p->features);
-        vec up = all(0), over = all(0);
-        for (int64_t s = 0; s < n; s++) up += z[s] * r->slope_f[s], over += z[s] * r->slope_h[s];
-        r->grad_f[j] = r->u[j] - r->who.x[j] + r->beta * sum(up);
-        r->grad_h[j] = -r->sign * sum(over);
+    for (int64_t first = 0; first < p->columns; first += ABREAST) {
+        const vec *z = (const vec *)(p->by_column + first * p->features);
+        vec up[ABREAST], over[ABREAST];
+        for (int c = 0; c < ABREAST; c++) up[c] = over[c] = all(0);
+        for (int64_t s = 0; s < n; s++)
+            for (int c = 0; c < ABREAST; c++)
+                up[c] += z[c * n + s] * r->slope_f[s], over[c] += z[c * n + s] * r->slope_h[s];
+        for (int c = 0; c < ABREAST; c++) {
+            const int64_t j = first + c;
+            r->grad_f[j] = p->metric[j] * (r->u[j] - r->who.x[j]) + r->beta * sum(up[c]);
+            r->grad_h[j] = -r->sign * sum(over[c]);
+        }
     }
 }
 
@@ -163,8 +168,9 @@ static void weigh(const Row *r, Move m, int repairing, Move *best, int *n_best) 
         const double step = to[j] - r->u[j];
         if (step == 0) continue;
         differs |= fabs(step) > SAME;
-        further += (to[j] - r->who.x[j]) * (to[j] - r->who.x[j]) - (r->u[j] - r->who.x[j]) * (r->u[j] - r->who.x[j]);
-        gain += step * r->grad_h[j], cost += step * (r->grad_f[j] + 0.5 * step);
+        const double metric = r->surface->metric[j], way = to[j] - r->who.x[j], before = r->u[j] - r->who.x[j];
+        further += metric * (way * way - before * before);
+        gain += step * r->grad_h[j], cost += step * (r->grad_f[j] + 0.5 * metric * step);
     }
     if (!differs) return;
     if (repairing) {

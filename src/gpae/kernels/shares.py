@@ -23,9 +23,9 @@ _SHARE = 512
 
 
 class PackedSurface(ctypes.Structure):
-    """The Surface of newton.c and of polish.c: three sizes, then where twelve tables lie."""
+    """The Surface of newton.c and of polish.c: three sizes, then where the tables lie; the last is polish.c's alone."""
 
-    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 12))
+    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 13))
 
 
 def agree(pairs: Iterable[tuple[Tensor, Tensor]], tolerance: float) -> bool:

@@ -6,7 +6,9 @@ from typing import Literal
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gpae.arrays import Labels, Mask, Rows
 from gpae.artefact import State
@@ -17,7 +19,10 @@ from gpae.search.plans import PlanSearch, Solver
 from gpae.search.problem import Surface
 from gpae.table.layout import Layout
 
-__all__ = ["LearntSearch", "SearchSettings", "WithLearntSearch"]
+__all__ = ["LearntSearch", "SearchSettings", "Units", "WithLearntSearch"]
+
+Units = Literal["encoded", "deviations"]
+"""In which ways are measured: encoded columns, or standard deviations of the training rows' numbers."""
 
 _ANCHORS = 2000
 _SELECTION_ROWS = 300
@@ -32,10 +37,12 @@ class SearchSettings:
     solver: Solver
     divergence: Literal["corrected", "literal"]
     beta_grid: tuple[float, ...]
+    units: Units = "encoded"
 
     def check(self) -> None:
         """Refuse what cannot be searched with, naming the parameter and its value."""
         one_of("solver", self.solver, ("newton", "reference"))
+        one_of("units", self.units, ("encoded", "deviations"))
         one_of("divergence", self.divergence, ("corrected", "literal"))
         for name, least in (("beta", 0.0), ("margin", 1e-9)):
             value = getattr(self, name)
@@ -56,6 +63,8 @@ class LearntSearch:
     refused: Rows
     """on the other side: the same for people who ask what would lead there."""
     density_weight: DensityWeight | None
+    units: Float[Tensor, " D"] | None = None
+    """By what columns are multiplied before a way is measured."""
 
     @classmethod
     def learn(
@@ -73,7 +82,8 @@ class LearntSearch:
         anchors = _some(X, logits > margin, generator)
         refused = _some(X, logits < -margin, np.random.Generator(np.random.Philox(_seed_of(model) + 1)))
         given = float(settings.beta_grid[0] if settings.beta == "auto" else settings.beta)
-        learnt = cls(given, margin, anchors, refused, None)
+        units = None if settings.units == "encoded" else _one_deviation(layout, X)
+        learnt = cls(given, margin, anchors, refused, None, units)
         pool = X[logits < 0] if validation is None else validation[0]
         pool = pool[model.decision_function(pool) < 0] if len(pool) else pool
         if settings.beta != "auto" or model.latent_dim < 2 or len(pool) < 2:
@@ -95,7 +105,7 @@ class LearntSearch:
         surface = Surface(model.model_, model.density_)
         search = self.on(surface, layout, settings.solver)
         return choose_density_weight(
-            surface,
+            search.surface,
             search.problem(rows, np.ones(len(rows), np.int64), *layout.box(rows)),
             torch.as_tensor(model.transform(X)),
             torch.Generator().manual_seed(int(generator.integers(2**31))),
@@ -104,12 +114,15 @@ class LearntSearch:
         )
 
     def on(self, surface: Surface, layout: Layout, solver: Solver) -> PlanSearch:
-        """The search itself, on a surface."""
+        """The search itself, on a surface, in these units."""
+        surface = replace(surface, units=self.units)
         return PlanSearch(surface, layout, self.beta, self.margin, self.anchors, self.refused, solver)
 
     def state(self) -> State:
         """What has to be saved."""
         rows = {"anchors": self.anchors, "refused": self.refused}
+        if self.units is not None:
+            rows["units"] = self.units.numpy()
         state = State(rows, {"beta": self.beta, "margin": self.margin})
         if self.density_weight is None:
             return state
@@ -124,7 +137,8 @@ class LearntSearch:
             curve = state.part("density_weight")
             choice = DensityWeight(**(curve.arrays | curve.values))
         anchors, refused = state.arrays["anchors"], state.arrays["refused"]
-        return cls(state.values["beta"], state.values["margin"], anchors, refused, choice)
+        units = torch.as_tensor(state.arrays["units"]) if "units" in state.arrays else None
+        return cls(state.values["beta"], state.values["margin"], anchors, refused, choice, units)
 
 
 class WithLearntSearch:
@@ -150,6 +164,13 @@ class WithLearntSearch:
 
 def _some(X: Rows, which: Mask, generator: np.random.Generator) -> Rows:
     return X[np.sort(generator.permutation(np.flatnonzero(which))[:_ANCHORS])]
+
+
+def _one_deviation(layout: Layout, X: Rows) -> Float[Tensor, " D"]:
+    """One over the standard deviation of each number; 1 for what is no number, or always the same."""
+    spread = X.std(axis=0)
+    number = layout.continuous & (spread > 0)
+    return torch.as_tensor(np.where(number, 1.0 / np.where(number, spread, 1.0), 1.0))
 
 
 def _seed_of(model: LatentClassifier) -> int:

@@ -49,6 +49,10 @@ class AutoEncoder:
         D = Z.shape[1]
         return product(weighted, (Z.unsqueeze(2) * Z.unsqueeze(1)).flatten(1)).unflatten(1, (D, D))
 
+    def stretched(self, units: Float[Tensor, " D"]) -> "AutoEncoder":
+        """Of rows whose columns were multiplied by ``units``."""
+        return replace(self, encoder=FourierMap(self.encoder.frequencies / units, self.encoder.phases))
+
     def widened(self, extra: int) -> "AutoEncoder":
         """With ``extra`` input columns of frequency zero."""
         return replace(self, encoder=FourierMap(pad(self.encoder.frequencies, (0, extra)), self.encoder.phases))

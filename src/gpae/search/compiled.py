@@ -79,7 +79,7 @@ def walker(surface: Surface) -> Walker | None:
 def finisher(surface: Surface, layout: Layout) -> Finisher | None:
     """The compiled polish on a surface; None where there is none for it."""
     model = surface.model
-    return _finisher(model, surface.density, layout) if _is_plain(model) else None
+    return _finisher(model, surface.density, layout, surface.units) if _is_plain(model) else None
 
 
 def _is_plain(model: Any) -> TypeGuard[AutoEncoder]:
@@ -99,5 +99,5 @@ def _walker(model: AutoEncoder, density: Tilt, device: str) -> Walker | None:
 
 
 @lru_cache(maxsize=8)
-def _finisher(model: AutoEncoder, density: Tilt, layout: Layout) -> Finisher | None:
-    return Finisher.of(model, density, layout)
+def _finisher(model: AutoEncoder, density: Tilt, layout: Layout, units: Float[Tensor, " D"] | None) -> Finisher | None:
+    return Finisher.of(model, density, layout, units)

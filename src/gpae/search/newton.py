@@ -19,6 +19,7 @@ from gpae.search.compiled import COARSE, walker
 from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged, widened
 from gpae.search.restoration import restore
 from gpae.search.steps import Step, full_step, latent_step
+from gpae.search.units import solved_in_units
 
 __all__ = ["COARSE", "solve"]
 
@@ -40,6 +41,8 @@ def solve(
     A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
     the end every row is restored onto the boundary plus margin. Rows that stall are started a second time.
     """
+    if surface.units is not None:
+        return solved_in_units(solve, surface, problem, start, tolerance=tolerance)
     compiled = None if problem.x.is_cuda else walker(surface)
     plain = partial(_descend, surface)
     first, again = (plain, plain) if compiled is None else (compiled.descend, compiled.descend_warily)

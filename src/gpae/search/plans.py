@@ -87,7 +87,8 @@ class PlanSearch:
 
     def _heaviest_change(self, u: Rows, x: Rows) -> Mask:
         """B x D: the columns of the one feature of each row that moved furthest."""
-        moved = np.stack([((u - x)[:, f.columns] ** 2).sum(1) for f in self.layout.features], axis=1)
+        way = (u - x) if self.surface.units is None else (u - x) * self.surface.units.numpy()
+        moved = np.stack([(way[:, f.columns] ** 2).sum(1) for f in self.layout.features], axis=1)
         heaviest = (np.arange(moved.shape[1]) == moved.argmax(1)[:, None]) & (moved > 0)
         return np.repeat(heaviest, [block.width for block in self.layout.features], axis=1)
 

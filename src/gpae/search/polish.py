@@ -171,7 +171,7 @@ def _best_move(
     """
     rows, moves = _moves(problem, layout, u)
     grad_f, grad_h = _gradients(surface, problem, u)
-    gain, cost = moves.effects(grad_h, grad_f, rows)
+    gain, cost = moves.effects(grad_h, grad_f, rows, _metric(surface, u.shape[1]).numpy())
     if repairing:
         merit = gain.clip(max=(-h).numpy()[:, None] * 1.2) / (np.maximum(cost, 0.0) + 1e-3)
     else:
@@ -189,8 +189,8 @@ def _best_move(
     score = _trial_score(value, h, new_value, new_h, repairing).masked_fill(~torch.as_tensor(usable), torch.inf)
     if not repairing:
         # the decision is bought already: nothing may be added to the change, whatever the density would gain
-        x = problem.x.unsqueeze(1)
-        score[(trials - x).square().sum(2) > (u.unsqueeze(1) - x).square().sum(2)] = torch.inf
+        x, metric = problem.x.unsqueeze(1), _metric(surface, u.shape[1])
+        score[(trials - x).square() @ metric > (u.unsqueeze(1) - x).square() @ metric] = torch.inf
     best = score.argmin(1)
     at = torch.arange(len(u))
     hopeless = torch.isinf(score[at, best])
@@ -220,13 +220,13 @@ class _Moves:
     columns: list[slice]
     allowed: NDArray[np.bool_]
 
-    def effects(self, grad_h: Array, grad_f: Array, u: Array) -> tuple[Array, Array]:
+    def effects(self, grad_h: Array, grad_f: Array, u: Array, metric: Array) -> tuple[Array, Array]:
         """First-order gain in h and second-order (in the distance) cost of each move."""
         gains, costs = [], []
         for values, columns in zip(self.values, self.columns, strict=True):
             step = values - u[:, None, columns]
             gains.append(np.einsum("bmw,bw->bm", step, grad_h[:, columns]))
-            costs.append(np.einsum("bmw,bw->bm", step, grad_f[:, columns]) + 0.5 * (step**2).sum(2))
+            costs.append(np.einsum("bmw,bw->bm", step, grad_f[:, columns]) + 0.5 * step**2 @ metric[columns])
         return np.concatenate(gains, 1), np.concatenate(costs, 1)
 
     def rows(self, u: Array, picks: NDArray[np.intp]) -> Array:
@@ -266,7 +266,13 @@ def _gradient_tile(surface: Surface, *tensors: Tensor) -> tuple[Tensor, Tensor]:
     point = linearise(surface, problem, u)
     theta = problem.sign.unsqueeze(1) * surface.model.theta
     pull = torch.bmm(torch.stack([point.score, theta], 1), point.jacobian)
-    return u - problem.x - problem.beta.unsqueeze(1) * pull[:, 0], pull[:, 1]
+    way = _metric(surface, u.shape[1]) * (u - problem.x)
+    return way - problem.beta.unsqueeze(1) * pull[:, 0], pull[:, 1]
+
+
+def _metric(surface: Surface, n_columns: int) -> Float[Tensor, " D"]:
+    """What a squared way counts along each column."""
+    return torch.ones(n_columns, dtype=torch.float64) if surface.units is None else surface.units.square()
 
 
 def _nearest_anchor(

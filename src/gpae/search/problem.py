@@ -3,8 +3,9 @@
     min   1/2 |u - x|^2 - beta log p(f_e(u))
     s.t.  h(u) = s g(u) - m = 0,   lower <= u <= upper
 
-for each row x, with s = +1 or -1 the side of the target class, m > 0 the margin in logit units (E7) and g the
-classifier's logit. Immutable columns have lower = upper = x, so a mask is a box like any other.
+for each row x (ways in the surface's units, where it has any), with s = +1 or -1 the side of the target class, m > 0
+the margin in logit units (E7) and g the classifier's logit. Immutable columns have lower = upper = x, so a mask is a
+box like any other.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -34,6 +35,10 @@ class Surface:
     density: Tilt
     device: Literal["cpu", "cuda"] = "cpu"
     """Where single precision is worked, if the search is a compiled one."""
+    units: Float[Tensor, " D"] | None = None
+    """By what columns are multiplied before a way is measured; None: by nothing.
+
+    :func:`objective` knows them; a solver is given the stretched problem (:mod:`gpae.search.units`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,8 +106,9 @@ def widened(surface: Surface, problem: Problem) -> tuple[Surface, Problem]:
     if extra == 0:
         return surface, problem
     x, lower, upper = (pad(t, (0, extra)) for t in (problem.x, problem.lower, problem.upper))
+    units = None if surface.units is None else pad(surface.units, (0, extra), value=1.0)
     return (
-        replace(surface, model=surface.model.widened(extra)),
+        replace(surface, model=surface.model.widened(extra), units=units),
         Problem(x, lower, upper, problem.beta, problem.sign, problem.margin),
     )
 
@@ -135,7 +141,8 @@ def merged(take: Bool[Tensor, " B"], new: Point, old: Point) -> Point:
 def _values(
     surface: Surface, problem: Problem, u: Float[Tensor, "B D"], latent: Float[Tensor, "B d"]
 ) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
-    value = 0.5 * (u - problem.x).square().sum(1) - problem.beta * log_density(surface.density, latent)
+    way = u - problem.x if surface.units is None else (u - problem.x) * surface.units
+    value = 0.5 * way.square().sum(1) - problem.beta * log_density(surface.density, latent)
     return value, problem.sign * logit(surface.model, latent) - problem.margin
 
 

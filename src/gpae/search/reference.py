@@ -18,6 +18,7 @@ from gpae.numerics.density import curvature
 from gpae.numerics.tiles import in_tiles
 from gpae.search.problem import Point, Problem, Solution, Surface, linearise, widened
 from gpae.search.restoration import restore
+from gpae.search.units import solved_in_units
 
 __all__ = ["solve"]
 
@@ -32,6 +33,9 @@ def solve(
     step_eta: float = 0.25,
 ) -> Solution:
     """Run the alternating updates for a fixed number of iterations, then restore onto the boundary."""
+    if surface.units is not None:
+        asked = {"n_iterations": n_iterations, "step_delta": step_delta, "step_eta": step_eta}
+        return solved_in_units(solve, surface, problem, start, **asked)
     n_columns = problem.x.shape[1]
     surface, problem = widened(surface, problem)
     u = problem.x if start is None else pad(start, (0, problem.x.shape[1] - n_columns))
