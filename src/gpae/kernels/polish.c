@@ -45,7 +45,7 @@ typedef struct {
 typedef struct {
     int64_t feature, level;  /* of levels: the one to take */
     double value, flag;      /* of numbers: what to be, and whether it is missing */
-    double merit;
+    double cost, merit;      /* by the linear model */
 } Move;
 
 static inline double sum(vec a) {
@@ -56,7 +56,7 @@ static inline double sum(vec a) {
 
 /* ---- the surface along its features ---- */
 
-static double log_density(const Surface *p, const double *latent, double *score) {
+static inline double log_density(const Surface *p, const double *latent, double *score) {
     const int64_t n = p->density_features / LANES;
     const vec *w = (const vec *)p->density_weights, *c = (const vec *)p->density_phases;
     const vec *z = (const vec *)p->density_frequencies;
@@ -65,7 +65,7 @@ static double log_density(const Surface *p, const double *latent, double *score)
     for (int64_t t = 0; t < n; t++) {
         vec phase = c[t], sine, cosine;
         for (int k = 0; k < LATENT; k++) phase += z[k * n + t] * all(latent[k]);
-        sine_cosine(phase, &sine, &cosine);
+        if (score) sine_cosine(phase, &sine, &cosine); else cosine = cosine_of(phase);
         total += w[t] * cosine;
         if (score)
             for (int k = 0; k < LATENT; k++) pulls[k] -= w[t] * sine * z[k * n + t];
@@ -91,16 +91,15 @@ static void all_phases(Row *r) {
     }
 }
 
-static void encode(const Surface *p, const vec *phase, vec *sines, double *latent) {
+static inline void encode(const Surface *p, const vec *phase, vec *sines, double *latent) {
     const int64_t n = p->features / LANES;
     const vec *w = (const vec *)p->weights;
     vec totals[LATENT];
     for (int k = 0; k < LATENT; k++) totals[k] = all(0);
     for (int64_t s = 0; s < n; s++) {
-        vec sine, cosine;
-        sine_cosine(phase[s], &sine, &cosine);
+        vec cosine;
+        if (sines) sine_cosine(phase[s], &sines[s], &cosine); else cosine = cosine_of(phase[s]);
         for (int k = 0; k < LATENT; k++) totals[k] += w[k * n + s] * cosine;
-        if (sines) sines[s] = sine;
     }
     for (int k = 0; k < LATENT; k++) latent[k] = sum(totals[k]);
 }
@@ -173,11 +172,12 @@ static void weigh(const Row *r, Move m, int repairing, Move *best, int *n_best) 
         gain += step * r->grad_h[j], cost += step * (r->grad_f[j] + 0.5 * metric * step);
     }
     if (!differs) return;
+    m.cost = cost;
     if (repairing) {
         m.merit = fmin(gain, -1.2 * r->h) / (fmax(cost, 0) + 1e-3);
     } else {
         /* the decision is bought already: nothing may be added to the change, whatever the density would gain */
-        if (further > 0 || r->h + gain < -0.5 * r->margin) return;
+        if (further > 0 || cost >= 0 || r->h + gain < -0.5 * r->margin) return;
         m.merit = -cost;
     }
     int place = *n_best < TRIALS ? (*n_best)++ : TRIALS;
@@ -235,13 +235,11 @@ static void weigh_levels(const Row *r, int64_t f, int repairing, Move *best, int
     }
 }
 
-/* Value and h of a row that differs from u in one feature. */
-static void look_at(Row *r, const Move *m, double *value, double *h) {
+/* The row and the phases after a move. */
+static void try_on(Row *r, const Move *m) {
     const Surface *p = r->surface;
     const Layout *y = r->who.layout;
     const int64_t n = p->features / LANES, at = y->start[m->feature];
-    double latent[LATENT];
-    r->looks++;
     memcpy(r->trial, r->u, p->columns * sizeof(double));
     apply(r, m, r->trial);
     memcpy(r->moved, r->phase, p->features * sizeof(double));
@@ -250,6 +248,14 @@ static void look_at(Row *r, const Move *m, double *value, double *h) {
         if (r->trial[j] != r->u[j])
             for (int64_t s = 0; s < n; s++) r->moved[s] += z[s] * by;
     }
+}
+
+/* Value and h of a row that differs from u in one feature. */
+static void look_at(Row *r, const Move *m, double *value, double *h) {
+    const Surface *p = r->surface;
+    double latent[LATENT];
+    r->looks++;
+    try_on(r, m);
     encode(p, r->moved, NULL, latent);
     values(r, r->trial, latent, NULL, value, h);
 }
@@ -267,14 +273,18 @@ static int move(Row *r, int repairing) {
     const Move *chosen = NULL;
     for (int i = 0; i < n_best; i++) {
         double value, h, score = INFINITY;
+        /* where there is an answer already, what promises to be dearer is not looked at */
+        if (chosen && new_h >= -SLACK && best[i].cost >= new_value - r->value) continue;
         look_at(r, best + i, &value, &h);
         if (h >= -SLACK) score = repairing ? value - 1e9 : value;
         else if (repairing && h > r->h) score = -(h - r->h) / (fmax(value - r->value, 0) + 1e-3);
         if (score < least_score) least_score = score, chosen = best + i, new_value = value, new_h = h;
     }
     if (!chosen || !(repairing ? new_h > r->h + LEAST : new_value < r->value - LEAST)) return 0;
-    apply(r, chosen, r->u);
-    all_phases(r);
+    try_on(r, chosen);
+    memcpy(r->u, r->trial, r->surface->columns * sizeof(double));
+    vec *before = r->phase;
+    r->phase = r->moved, r->moved = before;
     linearise(r);
     return 1;
 }

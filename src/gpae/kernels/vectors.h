@@ -83,6 +83,29 @@ static inline void sine_cosine(vec a, vec *sine, vec *cosine) {
     *cosine = (vec)((mask)cosines ^ ((((quadrant + 1) & 2) != 0) & sign_bit));
 }
 
+#ifndef SINGLE
+/* The cosine alone: a multiple of pi is taken off, and Taylor's series is good to the last bit of 1 on what is left. */
+static inline vec cosine_of(vec a) {
+    const REAL round = 6755399441055744.0;
+    vec shifted = a * all(0.31830988618379067154) + all(round), q = shifted - all(round);
+    vec r = a - q * all(3.14159250259399414062);
+    r -= q * all(1.50995788317231927067e-7);
+    r -= q * all(1.07806057163162381058e-14);
+    vec z = r * r, c = all(4.11031762331216486e-19);
+    c = c * z + all(-1.56192069685862265e-16);
+    c = c * z + all(4.77947733238738530e-14);
+    c = c * z + all(-1.14707455977297247e-11);
+    c = c * z + all(2.08767569878680990e-9);
+    c = c * z + all(-2.75573192239858907e-7);
+    c = c * z + all(2.48015873015873016e-5);
+    c = c * z + all(-1.38888888888888889e-3);
+    c = c * z + all(4.16666666666666667e-2);
+    c = c * z + all(-0.5);
+    c = c * z + all(1.0);
+    return (vec)((mask)c ^ ((((mask)shifted & 1) != 0) & (mask)all(-0.0)));
+}
+#endif
+
 /* Zx + c for the features of one sheaf; z is columns x SHEAF. */
 static inline void sheaf_of_phases(const REAL *z, const REAL *c, const vec *x, int64_t columns, vec phase[SHEAF]) {
     vec sum[SHEAF]; /* of one's own: the compiler keeps these in registers */
