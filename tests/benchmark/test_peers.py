@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from gpae.benchmark.peers.case import Case
 from gpae.benchmark.peers.conditions import DEFAULT, SPARSE, conditions
 from gpae.benchmark.peers.environment import DICE, NICE, EnvironmentMissingError, default_folder
 from gpae.benchmark.peers.measures import Measures, Scores
-from gpae.benchmark.peers.perceptron import MultilayerPerceptron
+from gpae.benchmark.peers.plain.model import PlainModel
 from gpae.benchmark.peers.worker import WorkerError, working
 from gpae.benchmark.studies import peers as study
 from gpae.benchmark.studies.peers import METHODS, Crew, Terms, compare, whole_crew
@@ -34,6 +34,7 @@ class Jobs:
 
     name, label, favourable, masked = "jobs", "pay", "high", ("sex",)
     features = ("age", "job", "sex", "hours")
+    codes: ClassVar[dict[str, tuple[int, ...]]] = {}
 
     def split(self, seed: int) -> tuple[pd.DataFrame, ...]:
         rng = np.random.default_rng(seed)
@@ -55,17 +56,17 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 
 def test_the_network_rebuilt_from_arrays_says_what_scikit_learn_says(case: Case) -> None:
-    inputs, labels = case.model.inputs(case.train), case.train["pay"].to_numpy()
+    inputs, labels = case.model.columns.inputs(case.train), case.train["pay"].to_numpy()
     network = MLPClassifier(hidden_layer_sizes=(32, 32), early_stopping=True, random_state=0).fit(inputs, labels)
     np.testing.assert_allclose(case.model.predict_proba(case.train), network.predict_proba(inputs), atol=1e-12)
 
 
 def test_levels_may_be_text_or_categories(case: Case) -> None:
     text = case.train.assign(job=case.train["job"].astype(str), sex=case.train["sex"].astype(str))
-    np.testing.assert_array_equal(case.model.inputs(text), case.model.inputs(case.train))
+    np.testing.assert_array_equal(case.model.columns.inputs(text), case.model.columns.inputs(case.train))
     strange = text.assign(job="astronaut")
-    assert (case.model.codes(strange)[:, 0] == -1).all()
-    assert not case.model.inputs(strange)[:, 2:6].any()
+    assert (case.model.columns.codes(strange)[:, 0] == -1).all()
+    assert not case.model.columns.inputs(strange)[:, 2:6].any()
 
 
 def test_the_people_asked_about_are_refused_and_held_out(case: Case) -> None:
@@ -89,7 +90,12 @@ def test_the_model_is_trained_once(case: Case) -> None:
 
 def by_hand() -> Case:
     """Favourable is who is 50 or more; the standard deviation of age is 10, of hours 5."""
-    meta = {"numbers": ["age", "hours"], "levels": {"job": ["a", "b"], "sex": ["f", "m"]}, "label": "pay"}
+    meta = {
+        "numbers": ["age", "hours"],
+        "levels": {"job": ["a", "b"], "sex": ["f", "m"]},
+        "label": "pay",
+        "kind": "perceptron",
+    }
     arrays = {
         "mean": np.array([50.0, 40.0]),
         "std": np.array([10.0, 5.0]),
@@ -103,7 +109,7 @@ def by_hand() -> Case:
     train = pd.DataFrame(
         {"age": [20, 30, 50, 60, 70, 80], "job": list("abaaaa"), "sex": list("fmffff"), "hours": [40] * 5 + [50]}
     ).assign(pay=[0, 1, 1, 1, 1, 0])
-    model = MultilayerPerceptron(meta | {"immutable": ["sex"]}, arrays)
+    model = PlainModel(meta | {"kind": "perceptron", "immutable": ["sex"]}, arrays)
     queries = pd.DataFrame({"age": [40, 30, 20, 10], "job": list("abab"), "sex": list("fmfm"), "hours": [40] * 4})
     return Case(Path(), model, train, queries)
 
@@ -162,7 +168,7 @@ def test_without_any_answer_there_are_figures_all_the_same() -> None:
 def some_scores(**more: Any) -> Scores:
     """Two people, to both of whom a method answered soundly."""
     yes, ones = np.ones(2, dtype=np.bool_), np.ones(2)
-    flags = dict.fromkeys(("answered", "valid", "whole", "in_range", "immutables_kept"), yes)
+    flags = dict.fromkeys(("answered", "valid", "valid_as_given", "whole", "in_range", "immutables_kept"), yes)
     values = dict.fromkeys(("l2", "changes", "neighbours", "neighbours_by_label"), ones)
     return Scores(**(flags | values | more))
 
@@ -204,8 +210,8 @@ FAKE = f"""
 import sys
 sys.path.insert(0, {str(PEERS)!r})
 from pathlib import Path
-from perceptron import MultilayerPerceptron
-from serving import serve
+from plain.model import PlainModel
+from plain.serving import serve
 
 folder = Path(sys.argv[1])
 (folder / "started.txt").open("a").write("x")
@@ -219,7 +225,7 @@ def answer(method, rows):
         answers[0] = None
     return answers, 0.001 * len(rows)
 
-serve(MultilayerPerceptron.read(folder).table(folder / "queries.csv"), answer)
+serve(PlainModel.read(folder).columns.table(folder / "queries.csv"), answer)
 """
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpae.benchmark.peers.measures import Scores
-from gpae.benchmark.peers.perceptron import Array
+from gpae.benchmark.peers.plain.columns import Array
 
 __all__ = ["DEFAULT", "SPARSE", "Condition", "conditions"]
 

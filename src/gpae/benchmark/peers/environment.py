@@ -12,7 +12,7 @@ from pathlib import Path
 from gpae.errors import GpaeError
 from gpae.progress import report
 
-__all__ = ["DICE", "NICE", "EnvironmentMissingError", "PeerEnvironment", "default_folder"]
+__all__ = ["CFNOW", "DICE", "NICE", "RELAX", "EnvironmentMissingError", "PeerEnvironment", "default_folder"]
 
 _PYTHON = (3, 11)
 """The only one that all of these packages have a build for."""
@@ -91,6 +91,26 @@ NICE = PeerEnvironment(
     {"nicex": "0.2.3", "numpy": "1.26.4", "pandas": "1.5.3", "scikit-learn": "1.9.1", "scipy": "1.11.4"},
 )
 """It imports SciPy without asking for it, and wants versions of NumPy and pandas that are long gone."""
+RELAX = PeerEnvironment(
+    "ReLax 0.2.9",
+    "relax",
+    {
+        "jax-relax": "0.2.9",
+        "jax": "0.10.2",
+        "jaxlib": "0.10.2",
+        "keras": "3.3.3",
+        "fastcore": "2.2.38",
+        "nbdev": "3.3.26",
+        "numpy": "2.4.6",
+        "pandas": "3.1.1",
+    },
+)
+"""It imports fastcore and nbdev without asking for them."""
+CFNOW = PeerEnvironment(
+    "CFNOW 0.0.6",
+    "cfnow",
+    {"cfnow": "0.0.6", "nltk": "3.10.4", "numpy": "2.4.6", "pandas": "3.1.1", "scikit-image": "0.26.0"},
+)
 
 
 def default_folder() -> Path:
