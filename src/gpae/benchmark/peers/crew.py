@@ -19,11 +19,15 @@ OURS = "gpae"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A contender: its name, the worker that runs it, and what that worker calls it."""
+    """A contender: its name, the worker that runs it, and what that worker calls it.
+
+    ``batches`` are the numbers of rows in a call that are worth trying; one row where a library takes rows singly.
+    """
 
     name: str
     worker: str
     call: str
+    batches: tuple[int, ...] = (1,)
 
 
 @dataclass(frozen=True, slots=True)

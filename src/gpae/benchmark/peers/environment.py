@@ -37,14 +37,13 @@ class PeerEnvironment:
 
     def ready(self, folder: Path) -> Path:
         """Return the environment's Python below ``folder``; made first if need be, which takes the network."""
-        place = folder / self.name
-        python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        if self._fits(python):
+        place, python = folder / self.name, self.python(folder)
+        if self.fits(python):
             return python
         report(f"installing {self.title} into {place}", 0.0)
         self._run([_base_python(), "-m", "venv", str(place)], place)
         self._run([str(python), "-m", "pip", "install", "--disable-pip-version-check", *self.requirements], place)
-        if not self._fits(python):
+        if not self.fits(python):
             raise EnvironmentMissingError(f"{place} has other versions than asked for; remove it and run again")
         report(f"installing {self.title} into {place}", 1.0)
         return python
@@ -63,7 +62,12 @@ class PeerEnvironment:
         there = json.loads(done.stdout)
         return {name: there[name] for name in ("python", *self.versions) if name in there}
 
-    def _fits(self, python: Path) -> bool:
+    def python(self, folder: Path) -> Path:
+        """Where the environment's Python is, or would be."""
+        return folder / self.name / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    def fits(self, python: Path) -> bool:
+        """Whether an environment is there and has what is asked for."""
         there = self.installed(python)
         return all(there.get(package) == version for package, version in self.versions.items())
 

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from gpae.benchmark.peers.case import Case
-from gpae.benchmark.peers.plain.columns import Array, TableColumns
+from gpae.benchmark.peers.plain.columns import Array, Mask, TableColumns
 from gpae.benchmark.peers.plain.model import PlainModel
 
 __all__ = ["Measures", "Quality", "Scores"]
 
 _NEIGHBOURS = 5
 _SAME = 1e-9
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

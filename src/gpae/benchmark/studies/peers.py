@@ -16,9 +16,9 @@ from gpae.benchmark.peers.crew import OURS, Crew, Method, crew_of
 from gpae.benchmark.peers.environment import DICE, NICE
 from gpae.benchmark.peers.measures import Measures
 from gpae.benchmark.peers.plain.columns import Array
+from gpae.benchmark.peers.terms import Terms
 from gpae.benchmark.peers.worker import Worker
 from gpae.dataset import Dataset
-from gpae.errors import InputError
 from gpae.files import written_whole
 from gpae.progress import report
 
@@ -26,7 +26,6 @@ __all__ = ["METHODS", "Comparison", "Crew", "Method", "Terms", "compare", "whole
 
 _TOGETHER = 1000
 """People in one call of ours, which answers many at once; the peers go through their block row by row."""
-
 
 METHODS = (
     Method("DiCE random", "dice", "random"),
@@ -37,40 +36,6 @@ METHODS = (
     Method("gpae near", OURS, "near"),
     Method(SPARSE, OURS, "sparse"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """Under which the contenders meet.
-
-    Parameters
-    ----------
-    rows
-        People whose answers are compared.
-    rounds
-        Each of a share of these people, whom every method answers in turn; rows per second are those of a round.
-    seed
-        Of the split and of the model.
-    threads
-        Of everybody's mathematics.
-    """
-
-    rows: int = 200
-    rounds: int = 5
-    seed: int = 0
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        if self.rows < self.rounds:
-            raise InputError(f"--rows {self.rows} is less than --rounds {self.rounds}; every round needs a row")
-
-    def block(self, number: int) -> list[int]:
-        """The people of a round, by their positions among the queries."""
-        return [int(row) for row in np.array_split(np.arange(self.rows), self.rounds)[number]]
-
-    def file(self, number: int) -> str:
-        """The name of a round's file; rounds under other terms are not taken for these."""
-        return f"rows{self.rows}-seed{self.seed}-threads{self.threads}-round{number + 1}of{self.rounds}.json"
 
 
 def whole_crew(case: Path, environments: Path) -> Crew:

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["UNKNOWN", "Array", "TableColumns"]
+__all__ = ["UNKNOWN", "Array", "Mask", "TableColumns"]
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 UNKNOWN = "?"
 """What is missing becomes a level, as in the file of the census: no peer takes missing values."""
 
