@@ -23,7 +23,7 @@ from gpae.benchmark.speed import peers as part
 from gpae.benchmark.speed.conditions import Standing, standing_conditions
 from gpae.benchmark.speed.contest import Contest
 from gpae.benchmark.speed.part import Outcome, Terms
-from gpae.benchmark.speed.peers import METHODS, SpeedCase, measure_peers
+from gpae.benchmark.speed.peers import FURTHER, METHODS, SpeedCase, measure_peers
 from gpae.benchmark.studies import speed as study
 from gpae.cli import main
 from gpae.errors import InputError
@@ -189,7 +189,7 @@ def test_the_part_writes_a_line_a_case_and_method_and_a_figure(tmp_path: Path) -
     table = pd.read_csv(tmp_path / "peers.csv").set_index(["case", "method"])
     assert table.index.tolist() == [
         *(("jobs, GPAE", method.name) for method in METHODS),
-        ("jobs, GPAE", "gpae on arrays"),
+        *(("jobs, GPAE", method.name) for method in FURTHER),
         *(("records, MLP", method.name) for method in METHODS),
     ]
     ours = table.loc[("jobs, GPAE", "gpae")]
@@ -205,7 +205,7 @@ def test_the_part_writes_a_line_a_case_and_method_and_a_figure(tmp_path: Path) -
 def test_the_conditions_of_other_parts_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = pd.DataFrame()
     for name, holds in (("rows", True), ("widths", False), ("rows", False)):
-        one = Outcome(nothing, (), [Condition(f"of {name}", "1", holds)])
+        one = Outcome(nothing, {}, [Condition(f"of {name}", "1", holds)])
         monkeypatch.setattr(study, "PARTS", {name: lambda folder, terms, one=one: one})
         study.run_speed(tmp_path, [name], TERMS)
     kept = pd.read_csv(tmp_path / "conditions.csv")
@@ -226,7 +226,7 @@ def test_the_command_prints_figures_and_conditions(tmp_path: Path, capsys: pytes
     assert "growing spheres" in printed
     assert "of 8 hold" in printed
     told = json.loads("{" + as_json)["peers"]
-    assert len(told["figures"]) == 2 * len(METHODS) + 1
+    assert len(told["figures"]) == 2 * len(METHODS) + len(FURTHER)
     assert len(told["conditions"]) == len(pd.read_csv(tmp_path / "speed" / "conditions.csv"))
     run = json.loads((tmp_path / "speed" / "run.json").read_text())["parts"]["peers"]
     assert (run["rows"], run["rounds"], run["threads"], run["limit"]) == (4, 2, 1, 3.0)
@@ -265,12 +265,13 @@ def test_a_peer_answers_with_rows_of_the_table(records: Case, tmp_path: Path, pe
     if not peer.fits(python):
         pytest.skip(f"{peer.title} is not in {ENVIRONMENTS}; `gpae bench speed` puts it there, GPAE_PEERS names others")
     command = crew_of((peer,), records.folder, ENVIRONMENTS).commands[peer.name]
-    people, measures = records.first(4), Measures.of(records)
+    rows = 1 if peer is CFNOW else 4  # it may take minutes for one
+    people, measures = records.first(rows), Measures.of(records)
     with working(peer.name, command, tmp_path / "log", 1) as worker:
         for call in CALLS[peer.name]:
-            answers = worker.answer(call, range(4)).answers
+            answers = worker.answer(call, range(rows)).answers
             quality = measures.scores(people, answers).quality()
-            assert quality.answered >= 3
+            assert quality.answered >= 0.75 * rows
             assert quality.valid_as_given >= 0.5
             assert all(set(one) == set(people.columns) for one in answers if one is not None)
             if peer is not NICE:  # which knows no immutables

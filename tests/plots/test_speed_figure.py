@@ -65,6 +65,15 @@ def test_a_method_without_any_valid_answer_has_no_mark():
     assert b"CFNOW" not in to_svg(figure)
 
 
+def test_no_distance_at_all_has_a_mark_too():
+    data = frame()
+    data.loc[data["method"] == "CFNOW greedy", "l2"] = 0.0
+    axes = speed_figure(data).axes[0]
+    assert 0.0 in [mark.get_ydata()[0] for mark in marks(axes)]
+    assert axes.get_ylim()[0] == 0.0
+    assert np.isfinite(axes.transData.transform((1.0, 0.0))).all()
+
+
 @pytest.mark.parametrize("crowd", [1.0, 0.3])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_name_covers_another_or_a_mark_or_leaves_its_panel(seed, crowd):

@@ -255,7 +255,10 @@ def speed(
         )
         return
     for one in found.values():
-        results().print(_plain_figures(one.figures[list(one.shown)]), _conditions_table(one.conditions))
+        results().print(
+            _plain_figures(one.figures[list(one.shown)].rename(columns=dict(one.shown))),
+            _conditions_table(one.conditions),
+        )
     conditions = [condition for one in found.values() for condition in one.conditions]
     typer.echo(f"{sum(c.holds for c in conditions)} of {len(conditions)} hold; figures in {folder}")
 
@@ -306,7 +309,7 @@ def _figures_table(figures: "pd.DataFrame") -> "Table":
 
 def _plain_figures(figures: "pd.DataFrame") -> "Table":
     """A table of figures as it is."""
-    table = _plain_table(*(str(name).replace("_", " ") for name in figures.columns))
+    table = _plain_table(*map(str, figures.columns))
     for line in figures.itertuples(index=False):
         table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line))
     return table

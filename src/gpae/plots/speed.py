@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gpae.plots.direct_labels import name_points
+from gpae.plots.numbers import number
 from gpae.plots.style import FAVOURABLE, GREY, INK, PAPER, RULE, SMALL, TITLE, headline, tidy
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ SOUND = 0.99
 """Below this share of valid answers a method's mark is hollow."""
 _QUALITIES = {"l2": "L2 (↓ nearer)", "neighbours": "5-NN (↓ more plausible)"}
 _OURS = "gpae"
+_LINEAR = 0.1
+"""Below this the scale of quality is linear, down to zero."""
 
 
 def speed_figure(figures: "pd.DataFrame") -> "Figure":
@@ -52,18 +55,30 @@ def speed_figure(figures: "pd.DataFrame") -> "Figure":
 
 def _panel(axes: "Axes", lines: "pd.DataFrame", measure: str) -> None:
     known = lines.dropna(subset=[measure])
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.margins(x=0.18, y=0.22)
+    _scale(axes)
     for one in known.to_dict("records"):
         colour, y = _colour(one["method"]), one[measure]
         axes.plot([one["slowest"], one["fastest"]], [y, y], color=colour, linewidth=1.0, alpha=0.5, zorder=2)
         face = colour if one["valid"] >= SOUND else PAPER
         axes.plot(
             [one["answers_per_second"]], [y],
-            linestyle="", marker="o", markersize=6.5, color=colour, markerfacecolor=face, zorder=3,
+            linestyle="", marker="o", markersize=6.5, color=colour, markerfacecolor=face, zorder=3, clip_on=False,
         )  # fmt: skip
-    axes.grid(True, which="major", color=RULE, linewidth=0.5, alpha=0.5)
+    axes.set_ylim(bottom=max(axes.get_ylim()[0], 0.0))
+    axes.grid(True, color=RULE, linewidth=0.5, alpha=0.5)
+
+
+def _scale(axes: "Axes") -> None:
+    """Logarithmic, but quality has a zero: who only changes a level is at no distance."""
+    from matplotlib.ticker import FuncFormatter, NullLocator, SymmetricalLogLocator
+
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=_LINEAR)
+    axes.margins(x=0.18, y=0.22)
+    axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=_LINEAR, subs=[1.0, 2.0, 5.0]))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
 
 
 def _name(axes: "Axes", lines: "pd.DataFrame", measure: str) -> None:

@@ -1,6 +1,6 @@
 """What every part of the study of speed is given, and what it gives back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -40,8 +40,8 @@ class Outcome:
     """What came out of a part."""
 
     figures: pd.DataFrame
-    shown: tuple[str, ...]
-    """The columns that are printed."""
+    shown: Mapping[str, str]
+    """The columns that are printed, and what is written above them."""
     conditions: list[Condition] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
 
