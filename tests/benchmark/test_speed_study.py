@@ -20,10 +20,10 @@ from gpae.benchmark.peers.measures import Measures, Scores
 from gpae.benchmark.peers.plain import model as plain
 from gpae.benchmark.peers.worker import working
 from gpae.benchmark.speed import peers as part
-from gpae.benchmark.speed.conditions import Standing, standing_conditions
 from gpae.benchmark.speed.contest import Contest
 from gpae.benchmark.speed.part import Outcome, Terms
 from gpae.benchmark.speed.peers import FURTHER, METHODS, SpeedCase, measure_peers
+from gpae.benchmark.speed.standings import Standing, standing_conditions
 from gpae.benchmark.studies import speed as study
 from gpae.cli import main
 from gpae.errors import InputError

@@ -13,9 +13,9 @@ from gpae.benchmark.peers.conditions import Condition
 from gpae.benchmark.peers.crew import OURS, Crew, Method, crew_of
 from gpae.benchmark.peers.environment import CFNOW, DICE, NICE, RELAX, default_folder
 from gpae.benchmark.peers.measures import Measures
-from gpae.benchmark.speed.conditions import OURS_NAME, Standing, standing_conditions
 from gpae.benchmark.speed.contest import Contest
 from gpae.benchmark.speed.part import Outcome, Terms
+from gpae.benchmark.speed.standings import OURS_NAME, Standing, standing_conditions
 from gpae.datasets import load
 from gpae.files import written_whole
 from gpae.plots.speed import speed_figure
