@@ -87,7 +87,7 @@ def test_everybody_meets_at_their_best_batch_and_within_the_limit(
         "NICE sparsity": 1,
         "CFNOW greedy": 1,
         "ReLax Wachter": 200,
-        "ReLax growing spheres": 200,
+        "ReLax spheres": 200,
         "ReLax ProtoCF": 200,
         "gpae": 1000,
     }
@@ -199,7 +199,7 @@ def test_the_part_writes_a_line_a_case_and_method_and_a_figure(tmp_path: Path) -
     assert {one.condition.split(":")[0] for one in outcome.conditions} == {"jobs, GPAE", "records, MLP"}
     assert outcome.about["jobs, GPAE"]["peers"] == {"dice": {"dice-ml": "0.12"}}
     assert (tmp_path / "peers.png").read_bytes().startswith(b"\x89PNG")
-    assert "growing spheres" in (tmp_path / "peers.svg").read_text()
+    assert "ReLax spheres" in (tmp_path / "peers.svg").read_text()
 
 
 def test_the_conditions_of_other_parts_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +223,7 @@ def test_the_command_prints_figures_and_conditions(tmp_path: Path, capsys: pytes
             main([*line, *more])
         assert end.value.code == 0
     printed, _, as_json = capsys.readouterr().out.partition("{")
-    assert "growing spheres" in printed
+    assert "ReLax spheres" in printed
     assert "of 8 hold" in printed
     told = json.loads("{" + as_json)["peers"]
     assert len(told["figures"]) == 2 * len(METHODS) + len(FURTHER)

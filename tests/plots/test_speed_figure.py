@@ -15,7 +15,7 @@ METHODS = (
     "NICE sparsity",
     "CFNOW greedy",
     "ReLax Wachter",
-    "ReLax growing spheres",
+    "ReLax spheres",
     "ReLax ProtoCF",
     "gpae",
     "gpae on arrays",

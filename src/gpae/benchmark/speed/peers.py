@@ -30,7 +30,7 @@ METHODS = (
     Method("NICE sparsity", "nice", "sparsity"),
     Method("CFNOW greedy", "cfnow", "greedy"),
     Method("ReLax Wachter", "relax", "wachter", _MANY),
-    Method("ReLax growing spheres", "relax", "spheres", _MANY),
+    Method("ReLax spheres", "relax", "spheres", _MANY),
     Method("ReLax ProtoCF", "relax", "proto", _MANY),
     Method(OURS_NAME, OURS, "own", _MANY),
 )
