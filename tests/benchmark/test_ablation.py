@@ -5,7 +5,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tests.conftest import loans
 
 from gpae.benchmark.studies import ablation
 from gpae.benchmark.studies.ablation import COLUMNS, Setting, run_ablation
@@ -13,6 +12,7 @@ from gpae.benchmark.workbench import Workbench
 from gpae.metrics import METRICS
 from gpae.models.class_autoencoders import Schedule
 from gpae.models.gp_autoencoder import GPAEClassifier
+from tests.conftest import loans
 
 
 class Loans:

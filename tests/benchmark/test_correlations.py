@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.conftest import loans
 
 from gpae.artefact import read_artefact, write_artefact
 from gpae.benchmark.studies.correlations import (
@@ -18,6 +17,7 @@ from gpae.benchmark.studies.correlations import (
 )
 from gpae.table.codec import Codec
 from gpae.table.schema import Schema
+from tests.conftest import loans
 
 
 class Loans:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.conftest import loans
 
 from gpae.benchmark.cell_files import CellFiles
 from gpae.benchmark.plan import Plan
 from gpae.benchmark.ranks import SEVEN
 from gpae.benchmark.studies import paper
 from gpae.benchmark.workbench import Workbench
+from tests.conftest import loans
 
 METHODS = ["logistic", "wachter", "gpae"]
 

@@ -19,31 +19,15 @@ from gpae.benchmark.peers.case import Case
 from gpae.benchmark.peers.conditions import DEFAULT, SPARSE, conditions
 from gpae.benchmark.peers.environment import DICE, NICE, EnvironmentMissingError, default_folder
 from gpae.benchmark.peers.measures import Measures, Scores
-from gpae.benchmark.peers.perceptron import MultilayerPerceptron
+from gpae.benchmark.peers.plain.model import PlainModel
 from gpae.benchmark.peers.worker import WorkerError, working
 from gpae.benchmark.studies import peers as study
 from gpae.benchmark.studies.peers import METHODS, Crew, Terms, compare, whole_crew
 from gpae.cli import main
 from gpae.errors import InputError
+from tests.benchmark.jobs import Jobs
 
 PEERS = Path(study.__file__).parents[1] / "peers"
-
-
-class Jobs:
-    """A table of whole numbers and levels, in which some levels are missing."""
-
-    name, label, favourable, masked = "jobs", "pay", "high", ("sex",)
-    features = ("age", "job", "sex", "hours")
-
-    def split(self, seed: int) -> tuple[pd.DataFrame, ...]:
-        rng = np.random.default_rng(seed)
-        n = 700
-        age, hours = rng.integers(18, 80, n), rng.integers(10, 60, n)
-        job = rng.choice(np.array(["clerk", "cook", "owner", None], dtype=object), n)
-        worth = 0.05 * (age - 45) + 0.06 * (hours - 35) + (job == "owner") + rng.normal(0, 0.3, n)
-        table = pd.DataFrame({"age": age, "job": job, "sex": rng.choice(["f", "m"], n), "hours": hours})
-        table["pay"] = np.where(worth > 0, "high", "low")
-        return table[:500], table[500:600].reset_index(drop=True), table[600:].reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +39,17 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 
 def test_the_network_rebuilt_from_arrays_says_what_scikit_learn_says(case: Case) -> None:
-    inputs, labels = case.model.inputs(case.train), case.train["pay"].to_numpy()
+    inputs, labels = case.model.columns.inputs(case.train), case.train["pay"].to_numpy()
     network = MLPClassifier(hidden_layer_sizes=(32, 32), early_stopping=True, random_state=0).fit(inputs, labels)
     np.testing.assert_allclose(case.model.predict_proba(case.train), network.predict_proba(inputs), atol=1e-12)
 
 
 def test_levels_may_be_text_or_categories(case: Case) -> None:
     text = case.train.assign(job=case.train["job"].astype(str), sex=case.train["sex"].astype(str))
-    np.testing.assert_array_equal(case.model.inputs(text), case.model.inputs(case.train))
+    np.testing.assert_array_equal(case.model.columns.inputs(text), case.model.columns.inputs(case.train))
     strange = text.assign(job="astronaut")
-    assert (case.model.codes(strange)[:, 0] == -1).all()
-    assert not case.model.inputs(strange)[:, 2:6].any()
+    assert (case.model.columns.codes(strange)[:, 0] == -1).all()
+    assert not case.model.columns.inputs(strange)[:, 2:6].any()
 
 
 def test_the_people_asked_about_are_refused_and_held_out(case: Case) -> None:
@@ -89,7 +73,12 @@ def test_the_model_is_trained_once(case: Case) -> None:
 
 def by_hand() -> Case:
     """Favourable is who is 50 or more; the standard deviation of age is 10, of hours 5."""
-    meta = {"numbers": ["age", "hours"], "levels": {"job": ["a", "b"], "sex": ["f", "m"]}, "label": "pay"}
+    meta = {
+        "numbers": ["age", "hours"],
+        "levels": {"job": ["a", "b"], "sex": ["f", "m"]},
+        "label": "pay",
+        "kind": "perceptron",
+    }
     arrays = {
         "mean": np.array([50.0, 40.0]),
         "std": np.array([10.0, 5.0]),
@@ -103,7 +92,7 @@ def by_hand() -> Case:
     train = pd.DataFrame(
         {"age": [20, 30, 50, 60, 70, 80], "job": list("abaaaa"), "sex": list("fmffff"), "hours": [40] * 5 + [50]}
     ).assign(pay=[0, 1, 1, 1, 1, 0])
-    model = MultilayerPerceptron(meta | {"immutable": ["sex"]}, arrays)
+    model = PlainModel(meta | {"kind": "perceptron", "immutable": ["sex"]}, arrays)
     queries = pd.DataFrame({"age": [40, 30, 20, 10], "job": list("abab"), "sex": list("fmfm"), "hours": [40] * 4})
     return Case(Path(), model, train, queries)
 
@@ -159,10 +148,39 @@ def test_without_any_answer_there_are_figures_all_the_same() -> None:
     assert np.isnan(figures.changes)
 
 
+def test_states_are_values_and_stretch_no_range() -> None:
+    case = by_hand()
+    meta = case.model.meta | {"codes": {"hours": [-9, -7]}}
+    train = case.train.assign(hours=[40, 40, 40, 40, -9, 50])
+    case = replace(case, model=PlainModel(meta, case.model.arrays), train=train)
+    own = case.queries.iloc[[0] * 6].assign(hours=[-9, 40, 40, 40, 40, -9])
+    given = [-7, -7, -6, -1, -8.9, 0]
+    answers = [{"age": 60, "job": "a", "sex": "f", "hours": hours} for hours in given]
+    measures = Measures.of(case)
+    scores = measures.scores(own, answers)
+    # a code, a code, between two codes, between a code and the range, next to a code, in the range
+    assert scores.in_range.tolist() == [True, True, False, False, False, True]
+    assert scores.whole.tolist() == [True, True, True, True, False, True]
+    settled = [-7, -7, -7, 0, -9, 0]
+    ways = [((new - old) / 5) ** 2 for new, old in zip(settled, own["hours"], strict=True)]
+    assert scores.l2.tolist() == pytest.approx([4.0 + way for way in ways])
+    assert scores.of(scores.in_range).quality().violations == 0.0
+    assert scores.quality().violations == pytest.approx(0.5)
+
+
+def test_an_answer_may_be_valid_only_as_given_or_only_rounded() -> None:
+    case = by_hand()
+    answers = [{"age": age, "job": "a", "sex": "f", "hours": 40} for age in (49.95, 49.6, 50.2)]
+    scores = Measures.of(case).scores(case.queries.iloc[[0] * 3], answers)
+    # favourable is age / 10 - 5 + 0.01 > 0, that is, from 49.9 on
+    assert scores.valid_as_given.tolist() == [True, False, True]
+    assert scores.valid.tolist() == [True, True, True]
+
+
 def some_scores(**more: Any) -> Scores:
     """Two people, to both of whom a method answered soundly."""
     yes, ones = np.ones(2, dtype=np.bool_), np.ones(2)
-    flags = dict.fromkeys(("answered", "valid", "whole", "in_range", "immutables_kept"), yes)
+    flags = dict.fromkeys(("answered", "valid", "valid_as_given", "whole", "in_range", "immutables_kept"), yes)
     values = dict.fromkeys(("l2", "changes", "neighbours", "neighbours_by_label"), ones)
     return Scores(**(flags | values | more))
 
@@ -204,8 +222,8 @@ FAKE = f"""
 import sys
 sys.path.insert(0, {str(PEERS)!r})
 from pathlib import Path
-from perceptron import MultilayerPerceptron
-from serving import serve
+from plain.model import PlainModel
+from plain.serving import serve
 
 folder = Path(sys.argv[1])
 (folder / "started.txt").open("a").write("x")
@@ -219,7 +237,7 @@ def answer(method, rows):
         answers[0] = None
     return answers, 0.001 * len(rows)
 
-serve(MultilayerPerceptron.read(folder).table(folder / "queries.csv"), answer)
+serve(PlainModel.read(folder).columns.table(folder / "queries.csv"), answer)
 """
 
 
@@ -241,6 +259,18 @@ def test_a_worker_answers_and_what_it_prints_goes_to_its_log(
     assert reply.seconds == pytest.approx(0.002)
     assert "no answer" in (tmp_path / "dice.log").read_text()
     assert worker.process.poll() is not None
+
+
+def test_a_worker_begins_no_call_after_the_limit_and_tells_no_more_than_asked(
+    case: Case, crew: Callable[[Path], Crew], tmp_path: Path
+) -> None:
+    with working("dice", crew(case.folder).commands["dice"], tmp_path / "dice.log", 1) as worker:
+        cut = worker.answer("genetic", range(10), batch=2, limit=0.003)  # a row takes a thousandth
+        short = worker.answer("random", range(6), batch=3, tell=2)  # nothing for the first of every call
+    assert (cut.asked, cut.answered, len(cut.answers)) == (4, 4, 4)
+    assert cut.seconds == pytest.approx(0.004)
+    assert (short.asked, short.answered, len(short.answers)) == (6, 4, 2)
+    assert short.answers[0] is None
 
 
 def test_a_worker_that_falls_is_heard(case: Case, crew: Callable[[Path], Crew], tmp_path: Path) -> None:
@@ -384,7 +414,7 @@ ENVIRONMENTS = Path(os.environ.get("GPAE_PEERS", default_folder()))
 
 
 @pytest.mark.skipif(
-    not all(peer._fits(python_in(ENVIRONMENTS / peer.name)) for peer in (DICE, NICE)),
+    not all(peer.fits(peer.python(ENVIRONMENTS)) for peer in (DICE, NICE)),
     reason=f"the peers have no environments in {ENVIRONMENTS}; `gpae bench peers` makes them, GPAE_PEERS names others",
 )
 def test_the_peers_answer(tmp_path: Path) -> None:

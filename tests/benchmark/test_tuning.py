@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.explainers.linear_boundary import plane_classifier, square
 
 from gpae.benchmark.classifiers import Parts
 from gpae.benchmark.contenders import GUISES, contender
@@ -13,6 +12,7 @@ from gpae.errors import InputError
 from gpae.explainers import EXPLAINERS
 from gpae.explainers.logistic import Logistic
 from gpae.explainers.wachter import Wachter
+from tests.explainers.linear_boundary import plane_classifier, square
 
 
 def trial(value: float) -> Trial:

@@ -198,6 +198,72 @@ def peers(
 
 
 @app.command()
+def speed(
+    output: Output = Path("results"),
+    parts: Annotated[
+        list[str] | None, typer.Option("--parts", metavar="NAME,..", help="Only these parts: peers.")
+    ] = None,
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", min=1, help="Refused people whose answers are compared.")
+    ] = 200,
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="N", min=1, help="In how many rounds, each timed by itself.")
+    ] = 5,
+    seed: Seed = 0,
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="N", min=1, help="Threads of everybody's mathematics.")
+    ] = 2,
+    limit: Annotated[
+        float, typer.Option("--limit", metavar="SECONDS", min=1.0, help="For each method in each round.")
+    ] = 40.0,
+    environments: Annotated[
+        Path | None,
+        typer.Option(
+            "--environments",
+            metavar="FOLDER",
+            help="Where the peers' virtual environments (dice, nice, cfnow, relax) are, or are to be made; "
+            "default: gpae's cache.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how fast answers come, beside DiCE, NICE, CFNOW and ReLax on the same classifiers and people."""
+    from gpae.benchmark.record import begun_by, describe_run, other_code, read_run
+    from gpae.benchmark.studies.speed import PARTS, Terms, run_speed
+
+    chosen = _split(parts) or list(PARTS)
+    for part in chosen:
+        one_of("--parts", part, tuple(PARTS))
+    folder = _folder(output / "speed")
+    for part in chosen:
+        if (stale := other_code(folder / "cells" / part)) is not None:
+            note(stale)
+    terms = Terms(rows, rounds, seed, threads, limit, environments)
+    with progress():
+        found = run_speed(folder, chosen, terms)
+    said = {"rows": rows, "rounds": rounds, "seed": seed, "threads": threads, "limit": limit}
+    about = {
+        part: said | {"cells_begun_by": begun_by(folder / "cells" / part)} | one.about for part, one in found.items()
+    }
+    describe_run(folder, ["gpae", *sys.argv[1:]], parts=read_run(folder).get("parts", {}) | about)
+    if as_json:
+        print_json(
+            {
+                part: {"figures": one.figures.to_dict("records"), "conditions": [asdict(c) for c in one.conditions]}
+                for part, one in found.items()
+            }
+        )
+        return
+    for one in found.values():
+        results().print(
+            _plain_figures(one.figures[list(one.shown)].rename(columns=dict(one.shown))),
+            _conditions_table(one.conditions),
+        )
+    conditions = [condition for one in found.values() for condition in one.conditions]
+    typer.echo(f"{sum(c.holds for c in conditions)} of {len(conditions)} hold; figures in {folder}")
+
+
+@app.command()
 def recourse(
     output: Output = Path("results"),
     parts: Annotated[
@@ -238,6 +304,14 @@ def _figures_table(figures: "pd.DataFrame") -> "Table":
     for line in figures.to_dict("records"):
         cells = [form.format(line[column]) for column, (_, form) in shown.items()]
         table.add_row(line["method"], *cells, f"{line['slowest']:.4g}–{line['fastest']:.4g}")
+    return table
+
+
+def _plain_figures(figures: "pd.DataFrame") -> "Table":
+    """A table of figures as it is."""
+    table = _plain_table(*map(str, figures.columns))
+    for line in figures.itertuples(index=False):
+        table.add_row(*(f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line))
     return table
 
 

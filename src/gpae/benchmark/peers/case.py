@@ -1,26 +1,31 @@
 """What every contender is given: one model, its training rows, and people whom it refuses, as files of a folder."""
 
 import json
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
 
-from gpae.benchmark.peers.perceptron import MultilayerPerceptron
+from gpae.benchmark.peers.gpae_model import plain_gpae
+from gpae.benchmark.peers.perceptron import trained_perceptron
+from gpae.benchmark.peers.plain.columns import UNKNOWN
+from gpae.benchmark.peers.plain.model import PlainModel
 from gpae.dataset import Dataset
 from gpae.errors import InputError
 from gpae.files import written_whole
+from gpae.progress import report
+from gpae.tabular import TabularExplainer
 
-__all__ = ["Case"]
+__all__ = ["EXPLAINER", "Case", "Learn", "gpae_classifier", "perceptron"]
 
-_LAYERS = (32, 32)
-_UNKNOWN = "?"
-"""What is missing becomes a level, as in the file of the census: no peer takes missing values."""
+EXPLAINER = "explainer.gpae"
+"""The file of our own explainer, where the model is the classifier that it fitted."""
+
+Learn: TypeAlias = Callable[[Path, pd.DataFrame, Dataset, int], PlainModel]
+"""(folder, training rows as the data set has them, data set, seed) -> a model; it may leave files of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,19 +33,20 @@ class Case:
     """The files of a folder, read."""
 
     folder: Path
-    model: MultilayerPerceptron
+    model: PlainModel
     train: pd.DataFrame
     """Features, then the label: 1 for the favourable one."""
     queries: pd.DataFrame
     """Features of the held-out people whom the model refuses."""
 
     @classmethod
-    def of(cls, folder: Path, dataset: Dataset, seed: int) -> "Case":
-        """Read the files of a folder; where there are none yet, train a model and write them."""
+    def of(cls, folder: Path, dataset: Dataset, seed: int, learn: Learn | None = None) -> "Case":
+        """Read the files of a folder; where there are none yet, learn a model (a perceptron) and write them."""
         if not (folder / "model.json").is_file():
-            _make(folder, dataset, seed)
-        model = MultilayerPerceptron.read(folder)
-        return cls(folder, model, model.table(folder / "train.csv"), model.table(folder / "queries.csv"))
+            _make(folder, dataset, seed, learn or perceptron)
+        model = PlainModel.read(folder)
+        train, queries = (model.columns.table(folder / f"{part}.csv") for part in ("train", "queries"))
+        return cls(folder, model, train, queries)
 
     def first(self, rows: int) -> pd.DataFrame:
         """The people whose answers are compared."""
@@ -51,11 +57,36 @@ class Case:
         return self.queries.iloc[:rows]
 
 
-def _make(folder: Path, dataset: Dataset, seed: int) -> None:
+def perceptron(folder: Path, train: pd.DataFrame, dataset: Dataset, seed: int) -> PlainModel:
+    """A small network."""
+    return trained_perceptron(_without_gaps(train, dataset), dataset, seed)
+
+
+def gpae_classifier(folder: Path, train: pd.DataFrame, dataset: Dataset, seed: int) -> PlainModel:
+    """A GPAE classifier of the paper's size, and the explainer that fitted it as a file.
+
+    On the CPU, like everybody.
+    """
+    report(f"fitting GPAE on {dataset.name}", 0.0)
+    explainer = TabularExplainer(
+        label=dataset.label,
+        favourable=dataset.favourable,
+        immutable=dataset.masked,
+        seed=seed,
+        n_features=1000,
+        latent_dim=4,
+        device="cpu",
+    ).fit(train)
+    explainer.save(folder / EXPLAINER)
+    return plain_gpae(explainer, train)
+
+
+def _make(folder: Path, dataset: Dataset, seed: int, learn: Learn) -> None:
     """Write the files; the last one is the sign that all are there."""
     folder.mkdir(parents=True, exist_ok=True)
-    train, valid, test = (_without_gaps(part, dataset) for part in dataset.split(seed=seed))
-    model = _trained(train, dataset, seed)
+    parts = dataset.split(seed=seed)
+    model = learn(folder, parts[0], dataset, seed)
+    train, valid, test = (_without_gaps(part, dataset) for part in parts)
     held_out = pd.concat([test, valid], ignore_index=True)
     right = model.predict(test) == test[dataset.label]
     queries = held_out.loc[model.predict(held_out) == 0, list(dataset.features)]
@@ -69,23 +100,5 @@ def _make(folder: Path, dataset: Dataset, seed: int) -> None:
 def _without_gaps(part: pd.DataFrame, dataset: Dataset) -> pd.DataFrame:
     """Numbers as they are, everything else as text, the label as 0 and 1."""
     levels = [name for name in dataset.features if not pd.api.types.is_numeric_dtype(part[name])]
-    text = {name: part[name].astype(object).where(part[name].notna(), _UNKNOWN).astype(str) for name in levels}
+    text = {name: part[name].astype(object).where(part[name].notna(), UNKNOWN).astype(str) for name in levels}
     return part.assign(**text, **{dataset.label: (part[dataset.label] == dataset.favourable).astype(np.int64)})
-
-
-def _trained(train: pd.DataFrame, dataset: Dataset, seed: int) -> MultilayerPerceptron:
-    """A network on standardised numbers and one-hot levels, which stops on a tenth of the rows."""
-    numbers = [name for name in dataset.features if pd.api.types.is_numeric_dtype(train[name])]
-    levels = {name: sorted(train[name].unique().tolist()) for name in dataset.features if name not in numbers}
-    values = train[numbers].to_numpy(dtype=float)
-    meta = {"numbers": numbers, "levels": levels, "label": dataset.label, "immutable": list(dataset.masked)}
-    scale = {"mean": values.mean(axis=0), "std": values.std(axis=0)}
-    inputs = MultilayerPerceptron(meta, scale).inputs(train)
-    network = MLPClassifier(hidden_layer_sizes=_LAYERS, early_stopping=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        network.fit(inputs, train[dataset.label].to_numpy())
-    weights: dict[str, NDArray[np.float64]] = {f"weight{i}": part for i, part in enumerate(network.coefs_)}
-    return MultilayerPerceptron(
-        meta, scale | weights | {f"bias{i}": part for i, part in enumerate(network.intercepts_)}
-    )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpae.benchmark.peers.measures import Scores
-from gpae.benchmark.peers.perceptron import Array
+from gpae.benchmark.peers.plain.columns import Array
 
-__all__ = ["DEFAULT", "SPARSE", "Condition", "conditions"]
+__all__ = ["DEFAULT", "SPARSE", "Condition", "both", "conditions", "spread"]
 
 DEFAULT, SPARSE = "gpae plausible", "gpae sparse"
 _PLAUSIBLE_PEER, _SPARSE_PEER = "DiCE genetic", "NICE sparsity"
@@ -32,22 +32,22 @@ def conditions(scores: Mapping[str, Scores], rates: Mapping[str, Array]) -> list
 
 def _plausible(scores: Mapping[str, Scores]) -> Iterator[Condition]:
     for name, measure, most in (("L2", "l2", _NEARER), ("5-NN", "neighbours", _AS_PLAUSIBLE)):
-        ours, peer, rows = _both(scores, DEFAULT, _PLAUSIBLE_PEER, measure)
+        ours, peer, rows = both(scores, DEFAULT, _PLAUSIBLE_PEER, measure)
         words = f"{DEFAULT}: {name} at most {most:g} of {_PLAUSIBLE_PEER}'s"
         share = ours / peer if peer else np.nan
         yield Condition(words, f"{ours:.2f} / {peer:.2f} = {share:.2f} ({rows} rows)", bool(share <= most))
 
 
 def _sparse(scores: Mapping[str, Scores]) -> Iterator[Condition]:
-    ours, peer, rows = _both(scores, SPARSE, _SPARSE_PEER, "changes")
+    ours, peer, rows = both(scores, SPARSE, _SPARSE_PEER, "changes")
     words = f"{SPARSE}: changes at most {_SPARSE_PEER}'s + {_MORE_CHANGES:g}"
     yield Condition(words, f"{ours:.2f} against {peer:.2f} ({rows} rows)", bool(ours <= peer + _MORE_CHANGES))
-    ours, peer, rows = _both(scores, SPARSE, _SPARSE_PEER, "l2")
+    ours, peer, rows = both(scores, SPARSE, _SPARSE_PEER, "l2")
     words = f"{SPARSE}: L2 smaller than {_SPARSE_PEER}'s"
     yield Condition(words, f"{ours:.2f} against {peer:.2f} ({rows} rows)", bool(ours < peer))
 
 
-def _both(scores: Mapping[str, Scores], ours: str, peer: str, measure: str) -> tuple[float, float, int]:
+def both(scores: Mapping[str, Scores], ours: str, peer: str, measure: str) -> tuple[float, float, int]:
     """The means of two methods over the people to whom both gave a valid answer.
 
     Else a peer would be the nearer for not answering those from whom it is far.
@@ -72,6 +72,10 @@ def _fast(rates: Mapping[str, Array]) -> Iterator[Condition]:
     for name in (DEFAULT, SPARSE):
         for peer, times in _FASTER.items():
             ratio = rates[name] / rates[peer]
-            spread = f"{np.median(ratio):.3g} ({ratio.min():.3g}–{ratio.max():.3g})"
             words = f"{name}: at least {times} x {peer}'s rows/s"
-            yield Condition(words, spread, bool(np.median(ratio) >= times))
+            yield Condition(words, spread(ratio), bool(np.median(ratio) >= times))
+
+
+def spread(figures: Array) -> str:
+    """The median of several figures, and their range."""
+    return f"{np.median(figures):.3g} ({figures.min():.3g}–{figures.max():.3g})"

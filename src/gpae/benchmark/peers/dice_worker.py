@@ -1,4 +1,4 @@
-"""DiCE, run by its own Python: ``python dice_worker.py FOLDER``; answers as :mod:`serving` says.
+"""DiCE, run by its own Python: ``python dice_worker.py FOLDER``; answers as :mod:`plain.serving` says.
 
 Everything is as the library has it by default; a row at a time, as it goes through several rows itself.
 """
@@ -14,18 +14,18 @@ from typing import Any
 import dice_ml
 import numpy as np
 import pandas as pd
-from perceptron import MultilayerPerceptron
-from serving import serve  # type: ignore[import-not-found]
+from plain.model import PlainModel
+from plain.serving import serve
 
 warnings.filterwarnings("ignore")
 
 
 def main(folder: Path) -> None:
     """Serve ``random`` and ``genetic``."""
-    model = MultilayerPerceptron.read(folder)
-    train, queries = model.table(folder / "train.csv"), model.table(folder / "queries.csv")
+    model = PlainModel.read(folder)
+    train, queries = (model.columns.table(folder / f"{part}.csv") for part in ("train", "queries"))
     explainers = {method: _explainer(model, train, method) for method in ("random", "genetic")}
-    free = [name for name in queries.columns if name not in model.meta["immutable"]]
+    free = [name for name in queries.columns if name not in model.columns.immutable]
 
     def answer(method: str, rows: pd.DataFrame) -> tuple[list[Any], float]:
         answers, seconds = [], 0.0
@@ -42,8 +42,8 @@ def main(folder: Path) -> None:
     serve(queries, answer)
 
 
-def _explainer(model: MultilayerPerceptron, train: pd.DataFrame, method: str) -> Any:
-    data = dice_ml.Data(dataframe=train, continuous_features=model.meta["numbers"], outcome_name=model.meta["label"])
+def _explainer(model: PlainModel, train: pd.DataFrame, method: str) -> Any:
+    data = dice_ml.Data(dataframe=train, continuous_features=model.columns.numbers, outcome_name=model.columns.label)
     return dice_ml.Dice(data, dice_ml.Model(model=model, backend="sklearn", model_type="classifier"), method=method)
 
 

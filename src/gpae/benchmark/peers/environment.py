@@ -12,7 +12,7 @@ from pathlib import Path
 from gpae.errors import GpaeError
 from gpae.progress import report
 
-__all__ = ["DICE", "NICE", "EnvironmentMissingError", "PeerEnvironment", "default_folder"]
+__all__ = ["CFNOW", "DICE", "NICE", "RELAX", "EnvironmentMissingError", "PeerEnvironment", "default_folder"]
 
 _PYTHON = (3, 11)
 """The only one that all of these packages have a build for."""
@@ -37,14 +37,13 @@ class PeerEnvironment:
 
     def ready(self, folder: Path) -> Path:
         """Return the environment's Python below ``folder``; made first if need be, which takes the network."""
-        place = folder / self.name
-        python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        if self._fits(python):
+        place, python = folder / self.name, self.python(folder)
+        if self.fits(python):
             return python
         report(f"installing {self.title} into {place}", 0.0)
         self._run([_base_python(), "-m", "venv", str(place)], place)
         self._run([str(python), "-m", "pip", "install", "--disable-pip-version-check", *self.requirements], place)
-        if not self._fits(python):
+        if not self.fits(python):
             raise EnvironmentMissingError(f"{place} has other versions than asked for; remove it and run again")
         report(f"installing {self.title} into {place}", 1.0)
         return python
@@ -63,7 +62,12 @@ class PeerEnvironment:
         there = json.loads(done.stdout)
         return {name: there[name] for name in ("python", *self.versions) if name in there}
 
-    def _fits(self, python: Path) -> bool:
+    def python(self, folder: Path) -> Path:
+        """Where the environment's Python is, or would be."""
+        return folder / self.name / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    def fits(self, python: Path) -> bool:
+        """Whether an environment is there and has what is asked for."""
         there = self.installed(python)
         return all(there.get(package) == version for package, version in self.versions.items())
 
@@ -91,6 +95,26 @@ NICE = PeerEnvironment(
     {"nicex": "0.2.3", "numpy": "1.26.4", "pandas": "1.5.3", "scikit-learn": "1.9.1", "scipy": "1.11.4"},
 )
 """It imports SciPy without asking for it, and wants versions of NumPy and pandas that are long gone."""
+RELAX = PeerEnvironment(
+    "ReLax 0.2.9",
+    "relax",
+    {
+        "jax-relax": "0.2.9",
+        "jax": "0.10.2",
+        "jaxlib": "0.10.2",
+        "keras": "3.3.3",
+        "fastcore": "2.2.38",
+        "nbdev": "3.3.26",
+        "numpy": "2.4.6",
+        "pandas": "3.1.1",
+    },
+)
+"""It imports fastcore and nbdev without asking for them."""
+CFNOW = PeerEnvironment(
+    "CFNOW 0.0.6",
+    "cfnow",
+    {"cfnow": "0.0.6", "nltk": "3.10.4", "numpy": "2.4.6", "pandas": "3.1.1", "scikit-image": "0.26.0"},
+)
 
 
 def default_folder() -> Path:

@@ -1,7 +1,7 @@
 """How good answers are: each as the whole-number row inside the data's range that it means, judged by the one model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from gpae.benchmark.peers.case import Case
-from gpae.benchmark.peers.perceptron import Array, MultilayerPerceptron
+from gpae.benchmark.peers.plain.columns import Array, Mask, TableColumns
+from gpae.benchmark.peers.plain.model import PlainModel
 
 __all__ = ["Measures", "Quality", "Scores"]
 
 _NEIGHBOURS = 5
 _SAME = 1e-9
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,11 @@ class Quality:
     ----------
     rows, answered
         People asked about, and those of them who got an answer.
+    valid_as_given
+        Share of the people *asked about* whose answer the model favours as it stands.
     valid
-        Share of the people *asked about* whose answer the model favours once numbers are rounded to whole ones and
-        brought into range. The next five are means over these answers, as rounded.
+        The same once numbers are rounded to whole ones and brought into range. The next five are means over these
+        answers, as rounded.
     l2, l2_median
         Sum of the squared differences of the standardised numbers.
     changes
@@ -39,10 +41,13 @@ class Quality:
         standardised numbers and one-hot levels.
     whole, in_range, immutables_kept
         Shares of the answers, as given, with whole numbers, inside the data's range, and with the immutables untouched.
+    violations
+        Share of the answers that break one of these three.
     """
 
     rows: int
     answered: int
+    valid_as_given: float
     valid: float
     l2: float
     l2_median: float
@@ -52,6 +57,7 @@ class Quality:
     whole: float
     in_range: float
     immutables_kept: float
+    violations: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +65,7 @@ class Scores:
     """The same for each of the people asked about; what an answer that is not valid would have had is NaN."""
 
     answered: Mask
+    valid_as_given: Mask
     valid: Mask
     l2: Array
     changes: Array
@@ -68,13 +75,18 @@ class Scores:
     in_range: Mask
     immutables_kept: Mask
 
+    def of(self, people: Mask) -> "Scores":
+        """Those of some of the people."""
+        return Scores(**{part.name: getattr(self, part.name)[people] for part in fields(self)})
+
     def quality(self) -> Quality:
         """Over all people."""
         good, there = self.valid, self.answered
         return Quality(
             rows=len(there),
             answered=int(there.sum()),
-            valid=float(good.mean()),
+            valid_as_given=_mean(self.valid_as_given),
+            valid=_mean(good),
             l2=_mean(self.l2[good]),
             l2_median=float(np.median(self.l2[good])) if good.any() else float("nan"),
             changes=_mean(self.changes[good]),
@@ -83,6 +95,7 @@ class Scores:
             whole=_mean(self.whole[there]),
             in_range=_mean(self.in_range[there]),
             immutables_kept=_mean(self.immutables_kept[there]),
+            violations=1.0 - _mean((self.whole & self.in_range & self.immutables_kept)[there]),
         )
 
 
@@ -90,36 +103,39 @@ class Scores:
 class Measures:
     """The model, the range of the training rows, and the favourable ones among them."""
 
-    model: MultilayerPerceptron
+    model: PlainModel
     lowest: Array
     highest: Array
+    """Of each number; where it has states (codes beside the range), of what is no state: from zero on."""
     favoured: NearestNeighbors
     labelled: NearestNeighbors
 
     @classmethod
     def of(cls, case: Case) -> "Measures":
         """From a model and its training rows."""
-        model, train = case.model, case.train
-        numbers, inputs = train[model.meta["numbers"]].to_numpy(dtype=float), model.inputs(train)
+        model, train, columns = case.model, case.train, case.model.columns
+        numbers, inputs = train[columns.numbers].to_numpy(dtype=float), columns.inputs(train)
+        stated = np.array([bool(columns.states.get(name)) for name in columns.numbers], dtype=np.bool_)
         near = [
             NearestNeighbors(n_neighbors=min(_NEIGHBOURS, int(which.sum()))).fit(inputs[which])
-            for which in (model.favourable(inputs) > 0.5, train[model.meta["label"]].to_numpy() == 1)
+            for which in (model.favourable(inputs) > 0.5, train[columns.label].to_numpy() == 1)
         ]
-        return cls(model, numbers.min(axis=0), numbers.max(axis=0), *near)
+        return cls(model, np.where(stated, 0.0, numbers.min(axis=0)), numbers.max(axis=0), *near)
 
     def scores(self, queries: pd.DataFrame, answers: Sequence[dict[str, Any] | None]) -> Scores:
         """Measure the answers to queries, one entry each."""
         at = np.flatnonzero([answer is not None for answer in answers])
-        own = queries.iloc[at]
+        own, columns = queries.iloc[at], self.model.columns
         told = _Told.of(
             self, own, pd.DataFrame([answers[place] for place in at.tolist()], columns=list(queries.columns))
         )
-        valid = told.judged()
-        good, new, old = at[valid], self.model.inputs(told.row)[valid], self.model.inputs(own)[valid]
+        valid = told.favoured(told.settled)
+        new, old = columns.encoded(told.settled[valid], told.codes[valid]), columns.inputs(own)[valid]
         way = np.square(new - old)[:, : len(self.lowest)].sum(axis=1)
-        n = len(queries)
+        n, good = len(queries), at[valid]
         return Scores(
             answered=_flags(n, at, np.ones(len(at), dtype=np.bool_)),
+            valid_as_given=_flags(n, at, told.favoured(told.given)),
             valid=_flags(n, at, valid),
             l2=_values(n, good, way),
             changes=_values(n, good, told.changes()[valid]),
@@ -135,31 +151,35 @@ class Measures:
 class _Told:
     """Answers beside the people who got them."""
 
-    model: MultilayerPerceptron
+    model: PlainModel
     own: pd.DataFrame
-    given: Array
-    """The numbers as given, n x number of them; NaN for what is no number."""
     low: Array
     high: Array
-    row: pd.DataFrame
-    """The answers with numbers rounded and brought into range, and levels as text."""
+    given: Array
+    """The numbers as given, n x number of them; NaN for what is no number."""
+    settled: Array
+    """The numbers rounded and brought into range."""
+    codes: NDArray[np.intp]
+    """The places of the levels; -1 for what is none."""
 
     @classmethod
     def of(cls, ground: Measures, own: pd.DataFrame, answers: pd.DataFrame) -> "_Told":
-        """A value of one's own is in range, whatever it is."""
-        model = ground.model
-        names = model.meta["numbers"]
-        mine = own[names].to_numpy(dtype=float)
-        given = answers[names].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=float)
-        low, high = np.minimum(ground.lowest, mine), np.maximum(ground.highest, mine)
-        rounded = pd.DataFrame(np.clip(np.rint(given), low, high), columns=names)
-        levels = {name: answers[name].astype(str) for name in model.levels}
-        return cls(model, own, given, low, high, rounded.assign(**levels))
+        """A value of one's own is in range, whatever it is; a state is one of its own and stretches nothing."""
+        columns = ground.model.columns
+        mine = own[columns.numbers].to_numpy(dtype=float)
+        given = answers[columns.numbers].apply(pd.to_numeric, errors="coerce").to_numpy(dtype=float)
+        stated = _is_state(mine, columns)
+        low = np.where(stated, ground.lowest, np.minimum(ground.lowest, mine))
+        high = np.where(stated, ground.highest, np.maximum(ground.highest, mine))
+        settled = _settled(given, np.clip(np.rint(given), low, high), columns)
+        codes = columns.codes(answers.astype(dict.fromkeys(columns.levels, str)))
+        return cls(ground.model, own, low, high, given, settled, codes)
 
-    def judged(self) -> Mask:
-        """Which answers are rows of the table that the model favours."""
-        known = np.isfinite(self.given).all(axis=1) & (self.model.codes(self.row) >= 0).all(axis=1)
-        return np.asarray(known & (self.model.predict(self.row.fillna(0.0)) == 1))
+    def favoured(self, numbers: Array) -> Mask:
+        """Which answers, with these numbers, are rows of the table that the model favours."""
+        known = np.isfinite(numbers).all(axis=1) & (self.codes >= 0).all(axis=1)
+        inputs = self.model.columns.encoded(np.nan_to_num(numbers, posinf=0.0, neginf=0.0), self.codes)
+        return np.asarray(known & (self.model.favourable(inputs) > 0.5))
 
     def whole(self) -> Mask:
         """Which answers have whole numbers as given."""
@@ -168,21 +188,40 @@ class _Told:
     def in_range(self) -> Mask:
         """Which answers are in range as given."""
         inside = (self.given >= self.low - _SAME) & (self.given <= self.high + _SAME)
-        return np.asarray(inside.all(axis=1))
+        return np.asarray((inside | _is_state(self.given, self.model.columns)).all(axis=1))
 
     def changes(self) -> NDArray[np.int64]:
         """How many features of each answer differ from the person's."""
-        names = self.model.meta["numbers"]
-        moved = np.abs(self.row[names].to_numpy() - self.own[names].to_numpy(dtype=float)) > _SAME
-        switched = self.model.codes(self.row) != self.model.codes(self.own)
+        columns = self.model.columns
+        moved = np.abs(self.settled - self.own[columns.numbers].to_numpy(dtype=float)) > _SAME
+        switched = self.codes != columns.codes(self.own)
         return np.asarray(moved.sum(axis=1) + switched.sum(axis=1))
 
     def immutables_kept(self) -> Mask:
         """Which answers leave alone what must not change."""
-        kept = np.ones(len(self.own), dtype=np.bool_)
-        for name in self.model.meta["immutable"]:
-            kept &= self.row[name].astype(str).to_numpy() == self.own[name].astype(str).to_numpy()
-        return kept
+        columns = self.model.columns
+        numbers = [name in columns.immutable for name in columns.numbers]
+        levels = [name in columns.immutable for name in columns.levels]
+        moved = np.abs(self.given - self.own[columns.numbers].to_numpy(dtype=float)) > _SAME
+        switched = self.codes != columns.codes(self.own)
+        return np.asarray(~moved[:, numbers].any(axis=1) & ~switched[:, levels].any(axis=1))
+
+
+def _is_state(numbers: Array, columns: TableColumns) -> Mask:
+    """Which numbers are codes of a state."""
+    found = np.zeros(numbers.shape, dtype=np.bool_)
+    for place, name in enumerate(columns.numbers):
+        found[:, place] = np.isin(numbers[:, place], columns.states.get(name, []))
+    return found
+
+
+def _settled(given: Array, settled: Array, columns: TableColumns) -> Array:
+    """Numbers in range, or the state that lies nearer to what was given."""
+    for place, name in enumerate(columns.numbers):
+        for code in columns.states.get(name, []):
+            nearer = np.abs(code - given[:, place]) < np.abs(settled[:, place] - given[:, place])
+            settled[nearer, place] = code
+    return settled
 
 
 def _distance(near: NearestNeighbors, inputs: Array) -> Array:

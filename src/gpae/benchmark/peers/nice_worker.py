@@ -1,4 +1,4 @@
-"""NICE, run by its own Python: ``python nice_worker.py FOLDER``; answers as :mod:`serving` says.
+"""NICE, run by its own Python: ``python nice_worker.py FOLDER``; answers as :mod:`plain.serving` says.
 
 The library wants arrays and one row at a time: levels are given as their places in the list of levels.
 """
@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ import numpy as np
 import pandas as pd
 from nice import NICE
 from numpy.typing import NDArray
-from perceptron import MultilayerPerceptron
-from serving import serve  # type: ignore[import-not-found]
+from plain.model import PlainModel
+from plain.serving import serve
 from sklearn.neural_network import MLPRegressor
 
 warnings.filterwarnings("ignore")
@@ -25,55 +26,56 @@ warnings.filterwarnings("ignore")
 class Coded:
     """Tables as arrays of numbers, columns in the table's order, and the model as a function of such arrays."""
 
-    def __init__(self, model: MultilayerPerceptron, names: list[str]) -> None:
-        self.model, self.names = model, names
-        self.numbers = [names.index(name) for name in model.meta["numbers"]]
-        self.levels = [names.index(name) for name in model.levels]
+    def __init__(self, model: PlainModel, names: list[str]) -> None:
+        self.model, self.columns, self.names = model, model.columns, names
+        self.numbers = [names.index(name) for name in self.columns.numbers]
+        self.levels = [names.index(name) for name in self.columns.levels]
 
     def rows(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         """A table as an array."""
         X = np.zeros((len(frame), len(self.names)))
-        X[:, self.numbers] = frame[self.model.meta["numbers"]].to_numpy(dtype=float)
-        X[:, self.levels] = self.model.codes(frame)
+        X[:, self.numbers] = frame[self.columns.numbers].to_numpy(dtype=float)
+        X[:, self.levels] = self.columns.codes(frame)
         return X
 
-    def inputs(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The columns that the network sees."""
-        return self.model.encoded(X[:, self.numbers], X[:, self.levels].astype(np.intp))
+    def inputs(self, X: NDArray[np.float64]) -> Any:
+        """The columns that the model sees."""
+        return self.columns.encoded(X[:, self.numbers], X[:, self.levels].astype(np.intp))
 
-    def predict_proba(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def predict_proba(self, X: NDArray[np.float64]) -> Any:
         """What the model says."""
-        p = self.model.favourable(self.inputs(X))
-        return np.column_stack([1.0 - p, p])
+        return self.model.probabilities(self.inputs(X))
 
-    def spelled(self, row: NDArray[np.float64]) -> dict[str, Any]:
-        """One row with the names of its levels."""
-        out: dict[str, Any] = dict(zip(self.names, row.tolist(), strict=True))
-        return out | {name: levels[int(out[name])] for name, levels in self.model.levels.items()}
+    def spelled(self, X: NDArray[np.float64]) -> Any:
+        """Rows with the names of their levels."""
+        return self.columns.spelled(X[:, self.numbers], X[:, self.levels].astype(np.intp), self.names)
 
 
 def main(folder: Path) -> None:
     """Serve ``sparsity`` and ``plausibility``."""
-    model = MultilayerPerceptron.read(folder)
-    train, queries = model.table(folder / "train.csv"), model.table(folder / "queries.csv")
+    model = PlainModel.read(folder)
+    train, queries = (model.columns.table(folder / f"{part}.csv") for part in ("train", "queries"))
     coded = Coded(model, list(queries.columns))
-    rows, labels = coded.rows(train), train[model.meta["label"]].to_numpy()
-    strange = _reconstruction_error(coded, rows)
-    explainers = {method: _explainer(coded, rows, labels, method, strange) for method in ("sparsity", "plausibility")}
+    rows, labels = coded.rows(train), train[model.columns.label].to_numpy()
+
+    @cache
+    def explainer(method: str) -> Any:
+        strange = _reconstruction_error(coded, rows) if method == "plausibility" else None
+        return _explainer(coded, rows, labels, method, strange)
 
     def answer(method: str, asked: pd.DataFrame) -> tuple[list[Any], float]:
-        answers, seconds = [], 0.0
+        answers, seconds, search = [], 0.0, explainer(method)
         for row in coded.rows(asked):
             started = time.perf_counter()
-            found = explainers[method].explain(row[None])
+            found = search.explain(row[None])
             seconds += time.perf_counter() - started
-            answers.append(coded.spelled(np.asarray(found)[0]))
+            answers += coded.spelled(np.asarray(found)[:1])
         return answers, seconds
 
     serve(queries, answer)
 
 
-def _explainer(coded: Coded, rows: Any, labels: Any, method: str, strange: Callable[..., Any]) -> Any:
+def _explainer(coded: Coded, rows: Any, labels: Any, method: str, strange: Callable[..., Any] | None) -> Any:
     return NICE(
         X_train=rows.copy(),
         predict_fn=coded.predict_proba,

@@ -1,4 +1,4 @@
-"""Our side of a worker: a process that answers a line of JSON with a line of JSON (:mod:`serving` is its side)."""
+"""Our side of a worker: a process that answers lines of JSON with lines of JSON (:mod:`plain.serving` is its side)."""
 
 import json
 import os
@@ -26,9 +26,21 @@ class WorkerError(GpaeError):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One entry a row asked for, None where there is no answer; and the seconds that finding them took."""
+    """What a worker said.
+
+    Parameters
+    ----------
+    answers
+        One entry a row, None where there is no answer; not more than were to be told.
+    asked, answered
+        The rows that were reached within the limit, and those of them with an answer.
+    seconds
+        That finding the answers took.
+    """
 
     answers: list[dict[str, Any] | None]
+    asked: int
+    answered: int
     seconds: float
 
 
@@ -40,16 +52,35 @@ class Worker:
     process: "subprocess.Popen[str]"
     log: Path
 
-    def answer(self, method: str, rows: Sequence[int]) -> Reply:
-        """Ask for rows of the queries, by their positions."""
+    def answer(
+        self,
+        method: str,
+        rows: Sequence[int],
+        *,
+        batch: int | None = None,
+        limit: float | None = None,
+        tell: int | None = None,
+    ) -> Reply:
+        """Ask for rows of the queries, by their positions.
+
+        Parameters
+        ----------
+        batch
+            So many rows go into one call of the method; None: all.
+        limit
+            Seconds after which no further call is begun; None: all rows are answered.
+        tell
+            Only the first so many answers are sent back; None: all.
+        """
         assert self.process.stdin is not None
+        asked = {"method": method, "rows": list(rows), "batch": batch or len(rows), "limit": limit, "tell": tell}
         try:
-            self.process.stdin.write(json.dumps({"method": method, "rows": list(rows)}) + "\n")
+            self.process.stdin.write(json.dumps(asked) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # it has ended; reading says why
         said = self.heard()
-        return Reply(said["answers"], float(said["seconds"]))
+        return Reply(**said)
 
     def heard(self) -> dict[str, Any]:
         """The next line that the worker says."""

@@ -2,25 +2,23 @@
 
 import json
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-import gpae
 from gpae.benchmark.peers.case import Case
 from gpae.benchmark.peers.conditions import DEFAULT, SPARSE, Condition, conditions
+from gpae.benchmark.peers.crew import OURS, Crew, Method, crew_of
 from gpae.benchmark.peers.environment import DICE, NICE
 from gpae.benchmark.peers.measures import Measures
-from gpae.benchmark.peers.perceptron import Array
-from gpae.benchmark.peers.worker import Worker, working
+from gpae.benchmark.peers.plain.columns import Array
+from gpae.benchmark.peers.terms import Terms
+from gpae.benchmark.peers.worker import Worker
 from gpae.dataset import Dataset
-from gpae.errors import InputError
 from gpae.files import written_whole
 from gpae.progress import report
 
@@ -29,93 +27,20 @@ __all__ = ["METHODS", "Comparison", "Crew", "Method", "Terms", "compare", "whole
 _TOGETHER = 1000
 """People in one call of ours, which answers many at once; the peers go through their block row by row."""
 
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A contender: its name, the worker that runs it, and what that worker calls it."""
-
-    name: str
-    worker: str
-    call: str
-
-
 METHODS = (
     Method("DiCE random", "dice", "random"),
     Method("DiCE genetic", "dice", "genetic"),
     Method("NICE sparsity", "nice", "sparsity"),
     Method("NICE plausibility", "nice", "plausibility"),
-    Method(DEFAULT, "gpae", "plausible"),
-    Method("gpae near", "gpae", "near"),
-    Method(SPARSE, "gpae", "sparse"),
+    Method(DEFAULT, OURS, "plausible"),
+    Method("gpae near", OURS, "near"),
+    Method(SPARSE, OURS, "sparse"),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """Under which the contenders meet.
-
-    Parameters
-    ----------
-    rows
-        People whose answers are compared.
-    rounds
-        Each of a share of these people, whom every method answers in turn; rows per second are those of a round.
-    seed
-        Of the split and of the model.
-    threads
-        Of everybody's mathematics.
-    """
-
-    rows: int = 200
-    rounds: int = 5
-    seed: int = 0
-    threads: int = 1
-
-    def __post_init__(self) -> None:
-        if self.rows < self.rounds:
-            raise InputError(f"--rows {self.rows} is less than --rounds {self.rounds}; every round needs a row")
-
-    def block(self, number: int) -> list[int]:
-        """The people of a round, by their positions among the queries."""
-        return [int(row) for row in np.array_split(np.arange(self.rows), self.rounds)[number]]
-
-    def file(self, number: int) -> str:
-        """The name of a round's file; rounds under other terms are not taken for these."""
-        return f"rows{self.rows}-seed{self.seed}-threads{self.threads}-round{number + 1}of{self.rounds}.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """Who works: the command of each worker, and the versions that the peers run with."""
-
-    commands: Mapping[str, Sequence[str]]
-    versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    @contextmanager
-    def at_work(self, logs: Path, threads: int) -> Iterator[dict[str, Worker]]:
-        """Start all workers; loading and fitting are over when the block begins."""
-        with ExitStack() as stack:
-            workers = {}
-            for place, (name, command) in enumerate(self.commands.items()):
-                report("loading and fitting", place / len(self.commands))
-                # only our own worker looks for modules where this gpae is
-                path = Path(gpae.__file__).parents[1] if name == "gpae" else None
-                workers[name] = stack.enter_context(working(name, command, logs / f"{name}.log", threads, path))
-            report("loading and fitting", 1.0)
-            yield workers
-
-
 def whole_crew(case: Path, environments: Path) -> Crew:
-    """The peers in their environments, made if need be, and ours in this one."""
-    here = Path(gpae.__file__).parent / "benchmark" / "peers"
-    commands: dict[str, Sequence[str]] = {}
-    versions = {}
-    for peer in (DICE, NICE):
-        python = peer.ready(environments)
-        commands[peer.name] = (str(python), str(here / f"{peer.name}_worker.py"), str(case))
-        versions[peer.name] = peer.installed(python)
-    commands["gpae"] = (sys.executable, "-m", "gpae.benchmark.peers.gpae_worker", str(case))
-    return Crew(commands, versions)
+    """DiCE and NICE in their environments, and ours in this one."""
+    return crew_of((DICE, NICE), case, environments)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +98,7 @@ def _run(case: Case, terms: Terms, todo: Sequence[int], crew: Crew, cells: Path)
 def _answered(worker: Worker, method: Method, block: Sequence[int], case: Case) -> dict[str, Any]:
     """Answers for a block; to ours further people are added, who count for its speed and for nothing else."""
     others = np.setdiff1d(np.arange(len(case.queries)), block)[: max(_TOGETHER - len(block), 0)].tolist()
-    asked = [*block, *others] if method.worker == "gpae" else block
+    asked = [*block, *others] if method.worker == OURS else block
     reply = worker.answer(method.call, asked)
     return {"answers": reply.answers[: len(block)], "timed_rows": len(asked), "seconds": reply.seconds}
 

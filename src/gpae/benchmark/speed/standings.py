@@ -1,0 +1,74 @@
+"""What we want to hold against the peers on speed, and whether it does."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpae.benchmark.peers.conditions import Condition, both, spread
+from gpae.benchmark.peers.measures import Scores
+from gpae.benchmark.peers.plain.columns import Array, Mask
+
+__all__ = ["DICE_NAMES", "OURS_NAME", "Standing", "standing_conditions"]
+
+OURS_NAME = "gpae"
+DICE_NAMES = ("DiCE random", "DiCE genetic")
+_SOUND, _FASTER, _FASTER_THAN_DICE = 0.99, 50, 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """What a method did on a case."""
+
+    scores: Scores
+    """Of all people."""
+    asked: Mask
+    """Whom of them it reached within the limit."""
+    rates: Array
+    """Answers a second, round by round."""
+    ours: bool
+
+    @property
+    def rate(self) -> float:
+        """The median over rounds."""
+        return float(np.median(self.rates))
+
+    @property
+    def sound(self) -> bool:
+        """Whether nearly all answers are valid once they are rounded."""
+        return self.scores.of(self.asked).quality().valid >= _SOUND
+
+
+def standing_conditions(case: str, standings: Mapping[str, Standing], *, raced: bool) -> list[Condition]:
+    """Judge a case; ``raced``: also how many times faster ours is."""
+    found = list(_sound(case, standings[OURS_NAME]))
+    return [*found, *_faster(case, standings), *_faster_than_dice(case, standings)] if raced else found
+
+
+def _sound(case: str, ours: Standing) -> Iterator[Condition]:
+    quality = ours.scores.of(ours.asked).quality()
+    yield Condition(f"{case}: ours valid after rounding, all", f"{quality.valid:.4g}", quality.valid == 1.0)
+    yield Condition(f"{case}: ours violate nothing", f"{quality.violations:.4g}", quality.violations == 0.0)
+
+
+def _faster(case: str, standings: Mapping[str, Standing]) -> Iterator[Condition]:
+    """Against the fastest of those peers whose answers hold."""
+    peers = {name: one for name, one in standings.items() if not one.ours and one.sound}
+    words = f"{case}: ours at least {_FASTER} x the fastest peer with {_SOUND:g} valid"
+    nearer = f"{case}: ours at most as far (L2) as that peer"
+    if not peers:
+        yield Condition(words, "no such peer", False)
+        yield Condition(nearer, "no such peer", False)
+        return
+    name = max(peers, key=lambda peer: peers[peer].rate)
+    ratio = standings[OURS_NAME].rates / peers[name].rates
+    yield Condition(words, f"{spread(ratio)}, {name}", bool(np.median(ratio) >= _FASTER))
+    mine, theirs, rows = both({n: one.scores for n, one in standings.items()}, OURS_NAME, name, "l2")
+    yield Condition(nearer, f"{mine:.2f} against {theirs:.2f} ({rows} rows)", bool(mine <= theirs))
+
+
+def _faster_than_dice(case: str, standings: Mapping[str, Standing]) -> Iterator[Condition]:
+    for name in DICE_NAMES:
+        ratio = standings[OURS_NAME].rates / standings[name].rates
+        words = f"{case}: ours at least {_FASTER_THAN_DICE:,} x {name}"
+        yield Condition(words, spread(ratio), bool(np.median(ratio) >= _FASTER_THAN_DICE))

@@ -1,0 +1,36 @@
+"""How fast answers come, part by part; a part that is finished is only read again."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from gpae.benchmark.peers.conditions import Condition
+from gpae.benchmark.speed.part import Outcome, Part, Terms
+from gpae.benchmark.speed.peers import measure_peers
+from gpae.files import written_whole
+
+__all__ = ["PARTS", "Outcome", "Terms", "run_speed"]
+
+PARTS: dict[str, Part] = {"peers": measure_peers}
+"""By name; a part writes its own files, and its conditions go into ``conditions.csv`` beside those of the others."""
+
+
+def run_speed(folder: Path, parts: Sequence[str], terms: Terms) -> dict[str, Outcome]:
+    """Run parts one after the other, alone on the machine; return what came out of each."""
+    outcomes = {}
+    for part in parts:
+        outcomes[part] = PARTS[part](folder, terms)
+        _keep(folder / "conditions.csv", part, outcomes[part].conditions)
+    return outcomes
+
+
+def _keep(file: Path, part: str, conditions: Sequence[Condition]) -> None:
+    """Write a part's conditions in the place of its former ones; those of other parts stay."""
+    lines = pd.DataFrame([{"part": part} | asdict(one) for one in conditions])
+    if file.is_file():
+        before = pd.read_csv(file)
+        lines = pd.concat([before[before["part"] != part], lines])
+    with written_whole(file) as temporary:
+        lines.to_csv(temporary, index=False)
