@@ -201,7 +201,13 @@ def peers(
 def speed(
     output: Output = Path("results"),
     parts: Annotated[
-        list[str] | None, typer.Option("--parts", metavar="NAME,..", help="Only these parts: peers.")
+        list[str] | None,
+        typer.Option(
+            "--parts",
+            metavar="NAME,..",
+            help="Only these: peers, rows, sizes, stages, latency, limit, work, gpu; default: all that can be "
+            "measured here.",
+        ),
     ] = None,
     rows: Annotated[
         int, typer.Option("--rows", metavar="N", min=1, help="Refused people whose answers are compared.")
@@ -227,11 +233,11 @@ def speed(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure how fast answers come, beside DiCE, NICE, CFNOW and ReLax on the same classifiers and people."""
+    """Measure how fast answers come, beside DiCE, NICE, CFNOW and ReLax, how cost grows, and how far the limit is."""
     from gpae.benchmark.record import begun_by, describe_run, other_code, read_run
-    from gpae.benchmark.studies.speed import PARTS, Terms, run_speed
+    from gpae.benchmark.studies.speed import PARTS, Terms, run_speed, usual_parts
 
-    chosen = _split(parts) or list(PARTS)
+    chosen = _split(parts) or usual_parts()
     for part in chosen:
         one_of("--parts", part, tuple(PARTS))
     folder = _folder(output / "speed")

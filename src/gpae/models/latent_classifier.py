@@ -169,7 +169,7 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     def _latents(self, X: NDArray[Any]) -> Tensor:
         """Latents in float64 on the CPU, in tiles: the value of a row does not depend on its neighbours."""
         check_is_fitted(self, "model_")
-        rows = torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64))
+        rows = _as_rows(X)
         if isinstance(self.model_, AutoEncoder):
             return latents(self.model_, rows)
         (encoded,) = in_tiles(lambda x: (self.model_.encode(x),), (rows,))
@@ -182,7 +182,7 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
 
     def logits(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """:meth:`decision_function` of encoded rows that are known to be sound: a search asks at every step."""
-        rows = torch.from_numpy(np.ascontiguousarray(X))
+        rows = _as_rows(X)
         if isinstance(self.model_, AutoEncoder):
             return np.asarray(logits(self.model_, rows).numpy())
         (g,) = in_tiles(lambda x: (logit(self.model_, self.model_.encode(x)),), (rows,))
@@ -225,6 +225,11 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _as_rows(X: NDArray[Any]) -> Tensor:
+    """In double precision; copied only where it must be: torch takes no memory that may not be written."""
+    return torch.from_numpy(np.require(X, np.float64, ["C", "W"]))
 
 
 def default_margin(model: LatentClassifier) -> float:

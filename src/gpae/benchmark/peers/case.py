@@ -68,6 +68,7 @@ def gpae_classifier(folder: Path, train: pd.DataFrame, dataset: Dataset, seed: i
     On the CPU, like everybody.
     """
     report(f"fitting GPAE on {dataset.name}", 0.0)
+    # ways are measured in standard deviations, as everybody's answers will be
     explainer = TabularExplainer(
         label=dataset.label,
         favourable=dataset.favourable,
@@ -76,6 +77,7 @@ def gpae_classifier(folder: Path, train: pd.DataFrame, dataset: Dataset, seed: i
         n_features=1000,
         latent_dim=4,
         device="cpu",
+        units="deviations",
     ).fit(train)
     explainer.save(folder / EXPLAINER)
     return plain_gpae(explainer, train)

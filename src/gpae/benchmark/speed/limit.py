@@ -11,16 +11,16 @@ same shapes), sines and cosines take by the library's own functions, one after t
 
 import time
 
-import numpy as np
 import pandas as pd
 import torch
 
 from gpae.benchmark.speed.subject import Subject
+from gpae.benchmark.speed.work import problem_of
 from gpae.explainers.gpae import GPAE
 from gpae.kernels.peak import Peak, peak_of_a_core
 from gpae.progress import report
 from gpae.search.compiled import COARSE, walker
-from gpae.search.problem import Problem, Surface
+from gpae.search.problem import Surface
 
 __all__ = ["beside_the_peak"]
 
@@ -36,7 +36,7 @@ def beside_the_peak(subject: Subject, n_rows: int = 2000, repeats: int = 7) -> p
     """
     method = subject.explainer.method_
     assert isinstance(method, GPAE)
-    problem, surface = _problem(subject, method, n_rows), method.surface()
+    problem, surface = problem_of(subject, n_rows), method.surface()
     compiled, threads = walker(surface), torch.get_num_threads()
     if compiled is None or peak_of_a_core() is None:
         return pd.DataFrame()
@@ -57,12 +57,6 @@ def beside_the_peak(subject: Subject, n_rows: int = 2000, repeats: int = 7) -> p
     table = pd.DataFrame(lines)
     share = {"share_least": table["share"].min(), "share_most": table["share"].max()}
     return pd.DataFrame([{"dataset": subject.name, "rows": n_rows} | table.median().to_dict() | share])
-
-
-def _problem(subject: Subject, method: GPAE, n_rows: int) -> Problem:
-    x = subject.encoded(n_rows)
-    lower, upper = method.layout_.box(x)
-    return method._plan_search().problem(x, np.ones(n_rows, np.int64), lower, upper)
 
 
 def _by_the_library(surface: Surface) -> float:

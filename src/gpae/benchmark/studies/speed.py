@@ -5,16 +5,23 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
+import torch
 
 from gpae.benchmark.peers.conditions import Condition
+from gpae.benchmark.speed.own import OWN_PARTS
 from gpae.benchmark.speed.part import Outcome, Part, Terms
 from gpae.benchmark.speed.peers import measure_peers
 from gpae.files import written_whole
 
-__all__ = ["PARTS", "Outcome", "Terms", "run_speed"]
+__all__ = ["PARTS", "Outcome", "Terms", "run_speed", "usual_parts"]
 
-PARTS: dict[str, Part] = {"peers": measure_peers}
+PARTS: dict[str, Part] = {"peers": measure_peers} | OWN_PARTS
 """By name; a part writes its own files, and its conditions go into ``conditions.csv`` beside those of the others."""
+
+
+def usual_parts() -> list[str]:
+    """All that can be measured here."""
+    return [part for part in PARTS if part != "gpu" or torch.cuda.is_available()]
 
 
 def run_speed(folder: Path, parts: Sequence[str], terms: Terms) -> dict[str, Outcome]:

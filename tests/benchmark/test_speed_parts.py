@@ -1,0 +1,110 @@
+"""What the speed study measures beside peers: figures that follow from the work done, on a small table."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gpae.benchmark.speed import subject as subjects
+from gpae.benchmark.speed.growth import exponent, seconds_of
+from gpae.benchmark.speed.latency import one_row
+from gpae.benchmark.speed.limit import beside_the_peak
+from gpae.benchmark.speed.rows import by_rows
+from gpae.benchmark.speed.sizes import by_sizes
+from gpae.benchmark.speed.stages import STAGES, by_stage
+from gpae.benchmark.speed.subject import Subject
+from gpae.kernels.peak import peak_of_a_core
+from tests.benchmark.jobs import Jobs
+
+SMALL = {"n_features": 40, "latent_dim": 2, "max_epochs": 2, "density_features": 20, "density_draws": 500}
+
+
+@pytest.fixture(scope="module")
+def small() -> "pytest.MonkeyPatch":
+    patch = pytest.MonkeyPatch()
+    patch.setattr(subjects, "PAPER_SIZE", SMALL)
+    patch.setattr("gpae.benchmark.speed.sizes.PAPER_SIZE", SMALL)
+    patch.setattr("gpae.benchmark.speed.sizes._QUICK", {})
+    patch.setattr("gpae.benchmark.speed.rows._LEAST_SECONDS", 0.0)
+    yield patch
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def subject(small: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    return Subject.of(tmp_path_factory.mktemp("speed"), Jobs())
+
+
+def test_the_exponent_is_that_of_the_power() -> None:
+    sizes = np.array([10.0, 100.0, 1000.0])
+    assert exponent(sizes, 3 * sizes**1.5) == pytest.approx(1.5)
+
+
+def test_repeats_are_told_by_their_median_and_ends() -> None:
+    times = seconds_of(lambda: None, 5)
+    assert times["least"] <= times["seconds"] <= times["most"]
+
+
+def test_a_subject_is_refused_and_fitted_only_once(subject: Subject, tmp_path: Path, small: pytest.MonkeyPatch) -> None:
+    assert (subject.explainer.predict_proba(subject.people)[:, 1] < 0.5).all()
+    assert len(subject.rows(1000, 5)) == 1000
+    assert subject.rows(1, len(subject.people)).equals(subject.rows(1))
+    Subject.of(tmp_path, Jobs())
+    with pytest.MonkeyPatch.context() as once:
+        once.setattr(subjects, "fitted", lambda *_: pytest.fail("fitted again"))
+        again = Subject.of(tmp_path, Jobs())
+    assert again.people.equals(subject.people)
+
+
+def test_rows_are_all_explained_in_portions(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    explain = subject.explainer.explain
+
+    def counted(table: pd.DataFrame) -> object:
+        asked.append(len(table))
+        return explain(table)
+
+    monkeypatch.setattr(subject.explainer, "explain", counted)
+    monkeypatch.setattr("gpae.benchmark.speed.rows._PORTION", 150)
+    table = by_rows(subject, (50, 1000, 1200))
+    assert asked[1:] == [50, *[150] * 6, 100, *[150] * 8]
+    assert (table["found"] == 1.0).all()
+    assert table["peak_mib"].is_monotonic_increasing
+    assert table["exponent"].nunique() == 1
+
+
+def test_sizes_are_those_asked_for(small: pytest.MonkeyPatch) -> None:
+    table = by_sizes(Jobs(), n_rows=20, sizes={"S": (16, 32), "D": (0.5, 1.0), "k": (1, 2)})
+    assert table.groupby("varied")["size"].apply(list).to_dict()["S"] == [16, 32]
+    columns = table[table.varied == "D"]["size"].tolist()
+    assert columns[0] < columns[1]
+    assert np.isfinite(table[["us_per_row", "exponent"]].to_numpy()).all()
+
+
+def test_one_person_waits_for_so_many_plans(subject: Subject) -> None:
+    table = one_row(subject, plans=(1, 3), people=4)
+    assert table["k"].tolist() == [1, 3]
+    assert (table["p50_ms"] <= table["p95_ms"]).all()
+
+
+def test_stages_are_functions_that_there_are() -> None:
+    for module, name in STAGES.values():
+        owners = [module, *(part for part in vars(module).values() if isinstance(part, type))]
+        assert any(name in vars(owner) for owner in owners), f"{module.__name__} has no {name}"
+
+
+def test_the_stages_of_a_call_add_up(subject: Subject) -> None:
+    table = by_stage(subject, 60)
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert (table["seconds"] > 0).all()
+    assert table["stage"].tolist()[-1] == "everything else"
+
+
+def test_the_solver_stands_beside_the_peak(subject: Subject) -> None:
+    if peak_of_a_core() is None:
+        pytest.skip("nothing is compiled here")
+    (line,) = beside_the_peak(subject, 64, 2).to_dict("records")
+    assert 0 < line["share_least"] <= line["share"] <= line["share_most"] < 3
+    assert line["linearisations"] >= 64
+    assert line["gigaproducts_per_second"] > 0
