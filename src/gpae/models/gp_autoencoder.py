@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from gpae.artefact import State, flatten, unflatten
 from gpae.models.latent_classifier import LatentClassifier, default_margin
 from gpae.models.starting_point import choose_length_scale, start_from_convex_parts
-from gpae.models.training import LossWeights, Rows, Schedule, Trace, choose_weights, train
+from gpae.models.training import LossWeights, PlainTraining, Rows, Schedule, Trace, Training, choose_weights
+from gpae.models.whitened_training import WhitenedTraining
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt
 from gpae.numerics.fourier import FourierMap, Scheme, draw_map
@@ -89,6 +90,7 @@ class GPAEClassifier(LatentClassifier):
         reconstruction_weight: float = 1.0,
         classification_weight: float | Literal["auto"] = "auto",
         class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        optimiser: Literal["whitened", "adam"] = "whitened",
         learning_rate: float = 1e-2,
         batch_size: int = 512,
         max_epochs: int = 100,
@@ -107,6 +109,7 @@ class GPAEClassifier(LatentClassifier):
         self.reconstruction_weight = reconstruction_weight
         self.classification_weight = classification_weight
         self.class_weight = class_weight
+        self.optimiser = optimiser
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.max_epochs = max_epochs
@@ -128,15 +131,21 @@ class GPAEClassifier(LatentClassifier):
             self.length_scale_ = float(self.length_scale)
         encoder = FourierMap(unit.frequencies / self.length_scale_, unit.phases)
         start = start_from_convex_parts(rows, encoder, decoder, self.latent_dim, generator)
-        schedule = Schedule(self.learning_rate, self.batch_size, self.max_epochs, self.patience)
+        training = self._training(start, rows, valid, generator)
         if self.classification_weight == "auto":
             candidates = [LossWeights(self.reconstruction_weight, w) for w in CLASSIFICATION_WEIGHTS]
-            weights, start = choose_weights(start, rows, valid, candidates, schedule, generator)
+            weights, start = choose_weights(start, training, candidates, generator)
         else:
             weights = LossWeights(self.reconstruction_weight, float(self.classification_weight))
         self.classification_weight_ = weights.classification
-        model, self.trace_ = train(start, rows, valid, weights, schedule, generator)
+        model, self.trace_ = training(start, weights, generator)
         return moved(model, device="cpu", dtype=torch.float64)
+
+    def _training(self, start: AutoEncoder, rows: Rows, valid: Rows, generator: torch.Generator) -> Training:
+        schedule = Schedule(self.learning_rate, self.batch_size, self.max_epochs, self.patience)
+        if self.optimiser == "adam":
+            return PlainTraining(rows, valid, schedule)
+        return WhitenedTraining.of(start, rows, valid, schedule, generator)
 
     @property
     def _density_scheme(self) -> Scheme:
