@@ -49,7 +49,7 @@ def choose_length_scale(
     losses = []
     for i, factor in enumerate(LENGTH_SCALE_FACTORS):
         fmap = FourierMap(unit_map.frequencies / (factor * base), unit_map.phases)
-        v, bias = logistic(features(fmap, rows.x), rows.y, rows.weight, PRIOR / len(rows.x), n_steps=6)
+        v, bias = logistic(features(fmap, rows.x), rows.y, rows.weight, PRIOR / len(rows.x))
         g = features(fmap, judges.x) @ v + bias
         losses.append(torch.nan_to_num(judges.weight * (softplus(g) - judges.y * g), nan=torch.inf))
         report("choosing the length-scale", (i + 1) / len(LENGTH_SCALE_FACTORS))
