@@ -8,6 +8,7 @@ choose between models, not between accidents.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from gpae.models.loss_gradient import Gradient, Scratch, gradient
 from gpae.models.training import LossWeights, Rows, Schedule, Trace, cached_features, figures
+from gpae.numerics.adam import Adam
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.fourier import features
 from gpae.numerics.whitening import Whitening, whitening
@@ -82,7 +84,7 @@ class WhitenedTraining:
         *,
         race: bool = False,
     ) -> tuple[AutoEncoder, Trace]:
-        """Train for all epochs, unless the validation loss rests for twice the schedule's patience."""
+        """Train for all epochs: it is the end of the rate's fall that brings the loss down, so none is left out."""
         schedule, n_epochs = self.schedule, self.epochs(race)
         path = _Path.of(model, self, weights, n_epochs)
         seen = [figures(model, self.phi_valid, self.valid)]
@@ -95,7 +97,7 @@ class WhitenedTraining:
             if total < best_loss - schedule.tolerance * abs(best_loss):
                 kept, best, best_loss = model, epoch, total
             report(stage, epoch / n_epochs)
-            if epoch - best >= 2 * schedule.patience or not math.isfinite(total):
+            if not math.isfinite(total):
                 break
         return kept, Trace(tuple(f[0] for f in seen), tuple(f[1] for f in seen), best)
 
@@ -136,11 +138,9 @@ class _Coordinates:
             theta0=self.theta0.clone(),
         )
 
-    def put(self, by_weights: Gradient) -> None:
-        """Hand the gradient to the optimiser."""
-        self.encoder.grad = self.of_encoder(by_weights.encoder_weights.T)
-        self.decoder.grad = self.of_decoder(by_weights.decoder_weights.T)
-        self.theta.grad, self.theta0.grad = by_weights.theta, by_weights.theta0
+    def gradient(self, by: Gradient) -> tuple[Tensor, ...]:
+        """By each of :attr:`all`, from the one by the weights."""
+        return self.of_encoder(by.encoder_weights.T), self.of_decoder(by.decoder_weights.T), by.theta, by.theta0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,22 +152,17 @@ class _Path:
     start: AutoEncoder
     here: _Coordinates
     mean: _Coordinates
-    optimiser: torch.optim.Optimizer
-    falling: torch.optim.lr_scheduler.LRScheduler
+    adam: Adam
+    rates: Iterator[float]
     scratch: Scratch
 
     @classmethod
     def of(cls, model: AutoEncoder, training: WhitenedTraining, weights: LossWeights, n_epochs: int) -> "_Path":
         here, rate, n = _Coordinates.of(model, training), training.schedule.learning_rate, len(training.rows.x)
-        groups = [
-            {"params": [here.encoder, here.theta, here.theta0], "lr": rate},
-            {"params": [here.decoder], "lr": _DECODER_RATE * rate},
-        ]
-        optimiser = torch.optim.Adam(groups, fused=True)
         size = min(training.schedule.batch_size, n)
-        n_steps = n_epochs * (n // size)
-        falling = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, n_steps))
-        return cls(training, weights, model, here, here.copy(), optimiser, falling, Scratch.of(size, model))
+        adam = Adam(here.all, (rate, _DECODER_RATE * rate, rate, rate))
+        rates = _rates(n_epochs * (n // size))
+        return cls(training, weights, model, here, here.copy(), adam, rates, Scratch.of(size, model))
 
     def walk(self, generator: torch.Generator) -> None:
         """One epoch; rows that do not fill a batch wait for the next."""
@@ -176,9 +171,8 @@ class _Path:
         order = torch.randperm(n, generator=generator).to(rows.x.device)
         for batch in order[: n - n % size].split(size):
             model = self.here.model(self.start)
-            self.here.put(gradient(model, self._features(batch), rows.rows(batch), self.weights, n, self.scratch))
-            self.optimiser.step()
-            self.falling.step()
+            by = gradient(model, self._features(batch), rows.rows(batch), self.weights, n, self.scratch)
+            self.adam.step(self.here.gradient(by), next(self.rates))
             for mean, now in zip(self.mean.all, self.here.all, strict=True):
                 mean.lerp_(now, 1 / _MEMORY)
 
@@ -188,7 +182,8 @@ class _Path:
         return torch.index_select(self.training.phi, 0, batch, out=self.scratch.features)
 
 
-def _rate(step: int, n_steps: int) -> float:
-    """The rate by its peak."""
-    rising, falling = (step + 1) / (_WARM_UP * n_steps), (n_steps - step) / ((1 - _WARM_UP) * n_steps)
-    return min(rising, falling, 1.0)
+def _rates(n_steps: int) -> Iterator[float]:
+    """The rate of each step, by its peak."""
+    for step in range(n_steps):
+        rising, falling = (step + 1) / (_WARM_UP * n_steps), (n_steps - step) / ((1 - _WARM_UP) * n_steps)
+        yield min(rising, falling, 1.0)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 __all__ = ["Whitening", "whitening"]
 
-_NEGLIGIBLE = 0.1
+_NEGLIGIBLE = 0.5
 """Directions whose eigenvalue is below this share of the damping are left as they are."""
 
 
