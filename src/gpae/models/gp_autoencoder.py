@@ -8,10 +8,18 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from gpae.artefact import State, flatten, unflatten
-from gpae.models.bias import adjusted
 from gpae.models.latent_classifier import LatentClassifier, default_margin
 from gpae.models.starting_point import choose_length_scale, start_from_convex_parts
-from gpae.models.training import LossWeights, PlainTraining, Rows, Schedule, Trace, Training, choose_weights
+from gpae.models.training import (
+    LossWeights,
+    PlainTraining,
+    Rows,
+    Schedule,
+    Trace,
+    Training,
+    adjusted,
+    choose_weights,
+)
 from gpae.models.whitened_training import WhitenedTraining
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt

@@ -20,6 +20,7 @@ __all__ = [
     "PRIOR",
     "choose_length_scale",
     "convex_latents",
+    "random_start",
     "start_from_convex_parts",
 ]
 
@@ -68,6 +69,16 @@ def start_from_convex_parts(
     encoder_weights, theta, bias = convex_latents(phi, rows, latent_dim, generator)
     decoder_weights = ridge(features(decoder, phi @ encoder_weights), rows.x, PRIOR)
     return AutoEncoder(encoder, encoder_weights, decoder, decoder_weights, theta, bias)
+
+
+def random_start(encoder: FourierMap, decoder: FourierMap, n_columns: int, generator: torch.Generator) -> AutoEncoder:
+    """Weights drawn from their prior, as the paper would start; nothing in the library starts so."""
+    S, d = decoder.frequencies.shape
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=decoder.phases.dtype).to(decoder.phases.device)
+
+    return AutoEncoder(encoder, draw(len(encoder.phases), d), decoder, draw(S, n_columns), draw(d), draw())
 
 
 def convex_latents(

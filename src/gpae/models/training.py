@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from gpae.numerics.autoencoder import AutoEncoder, decode, logit
+from gpae.numerics.bias import shift
 from gpae.numerics.fourier import FourierMap, features
 from gpae.progress import report
 
@@ -26,6 +27,7 @@ __all__ = [
     "Schedule",
     "Trace",
     "Training",
+    "adjusted",
     "cached_features",
     "choose_weights",
     "cross_entropy_of",
@@ -232,7 +234,15 @@ def cross_entropy_of(g: Float[Tensor, " N"], rows: Rows) -> Float[Tensor, ""]:
 
 @torch.no_grad()
 def figures(model: AutoEncoder, phi: Float[Tensor, "N S"], valid: Rows) -> tuple[float, float]:
-    """Reconstruction and cross-entropy."""
-    latent = phi @ model.encoder_weights
+    """Reconstruction and cross-entropy on validation rows, whose phi is given, with the bias that they ask for."""
+    latent = (model.encoder_weights.T @ phi.T).T  # this way round it is fast
     reconstruction = (decode(model, latent) - valid.x).square().sum(1).mean()
-    return float(reconstruction), float(cross_entropy_of(logit(model, latent), valid))
+    g = logit(model, latent)
+    return float(reconstruction), float(cross_entropy_of(g + shift(g, valid.y, valid.weight), valid))
+
+
+@torch.no_grad()
+def adjusted(model: AutoEncoder, valid: Rows) -> AutoEncoder:
+    """The model with the bias that the validation rows ask for: its own unless they contradict it beyond doubt."""
+    added = shift(logit(model, model.encode(valid.x)), valid.y, valid.weight)
+    return replace(model, theta0=model.theta0 + added)
