@@ -72,13 +72,16 @@ def start_from_convex_parts(
 
 
 def random_start(encoder: FourierMap, decoder: FourierMap, n_columns: int, generator: torch.Generator) -> AutoEncoder:
-    """Weights drawn from their prior, as the paper would start; nothing in the library starts so."""
+    """Random weights, of the size that torch's linear layers begin with; plain Adam descends from them faster than from
+    draws of the prior."""
     S, d = decoder.frequencies.shape
 
-    def draw(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=generator, dtype=decoder.phases.dtype).to(decoder.phases.device)
+    def draw(*shape: int, inputs: int) -> Tensor:
+        uniform = torch.rand(shape, generator=generator, dtype=decoder.phases.dtype).to(decoder.phases.device)
+        return (2 * uniform - 1) / math.sqrt(inputs)
 
-    return AutoEncoder(encoder, draw(len(encoder.phases), d), decoder, draw(S, n_columns), draw(d), draw())
+    weights = draw(S, d, inputs=S), draw(S, n_columns, inputs=S)
+    return AutoEncoder(encoder, weights[0], decoder, weights[1], draw(d, inputs=d), draw(inputs=d))
 
 
 def convex_latents(
