@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gpae.benchmark.classifiers import Parts
-from gpae.benchmark.speed.training import PAPER, training_speed
+from gpae.benchmark.speed.training import PAPER, by_training
 from gpae.models.training import Schedule
 
 
@@ -19,7 +19,7 @@ def parts() -> Parts:
 def test_both_lines_are_of_one_loss_and_the_ratio_is_of_their_times() -> None:
     options = {"latent_dim": 2, "n_features": 60, "density_features": 30, "density_draws": 500}
     brief = Schedule(learning_rate=1e-3, batch_size=128, max_epochs=12, patience=10)
-    table = training_speed(parts(), options=options, schedule=brief).set_index("training")
+    table = by_training(parts(), options=options, schedule=brief).set_index("training")
     ours, plain = table.loc["ours"], table.loc["plain Adam"]
     assert plain.epochs == 12
     assert ours.loss < plain.loss  # 60 steps at the paper's rate are few
@@ -31,7 +31,7 @@ def test_both_lines_are_of_one_loss_and_the_ratio_is_of_their_times() -> None:
 def test_the_time_to_our_loss_is_that_of_the_first_epoch_below_it() -> None:
     options = {"latent_dim": 2, "n_features": 60, "max_epochs": 1, "density_features": 30, "density_draws": 500}
     long = Schedule(learning_rate=1e-2, batch_size=64, max_epochs=120, patience=60)
-    plain = training_speed(parts(), options=options, schedule=long).set_index("training").loc["plain Adam"]
+    plain = by_training(parts(), options=options, schedule=long).set_index("training").loc["plain Adam"]
     assert 0 < plain.reached < plain.seconds
 
 

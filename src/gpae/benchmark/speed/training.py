@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 
 from gpae.benchmark.classifiers import Parts
+from gpae.dataset import Dataset
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.parameters import torch_device
 from gpae.models.starting_point import random_start
@@ -22,8 +23,10 @@ from gpae.models.training import LossWeights, Rows, Schedule, Trace, adjusted, t
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.placement import moved
 from gpae.progress import listening
+from gpae.table.codec import Codec
+from gpae.table.schema import Schema
 
-__all__ = ["PAPER", "training_speed"]
+__all__ = ["PAPER", "by_training", "of_dataset"]
 
 PAPER = Schedule(learning_rate=1e-3, batch_size=512, max_epochs=1000, patience=10)
 """The paper's, bounded in epochs that it does not need."""
@@ -43,7 +46,15 @@ class _Clock:
         return [at for stage, at in self.heard if wanted(stage)]
 
 
-def training_speed(
+def of_dataset(dataset: Dataset, seed: int = 0) -> pd.DataFrame:
+    """:func:`by_training` on the rows of a data set, split and encoded as in the studies."""
+    tables = dataset.split(seed=seed)
+    codec = Codec.fit(tables[0], Schema.infer(tables[0], label=dataset.label, favourable=dataset.favourable))
+    parts = Parts(*((codec.encode(table).rows, codec.labels(table)) for table in tables))
+    return by_training(parts, seed).assign(dataset=dataset.name, seed=seed)
+
+
+def by_training(
     parts: Parts, seed: int = 0, *, options: Mapping[str, Any] | None = None, schedule: Schedule = PAPER
 ) -> pd.DataFrame:
     """One line for our fit and one for plain Adam.
