@@ -8,7 +8,7 @@ from gpae.models import training
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.parameters import check_parameters
 from gpae.models.starting_point import start_from_convex_parts
-from gpae.models.training import LossWeights, Rows, Schedule, choose_weights, train
+from gpae.models.training import LossWeights, PlainTraining, Rows, Schedule, choose_weights, train
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.fourier import draw_map
 
@@ -30,7 +30,9 @@ def test_the_weight_that_classifies_better_wins_the_race() -> None:
     """With d = 2 latents for six columns, reconstruction alone takes the latent that the classifier needs."""
     learn, watch = rows(400, 0), rows(400, 1)
     candidates = [LossWeights(1.0, 1e-3), LossWeights(1.0, 10.0)]
-    weights, _ = choose_weights(start(learn), learn, watch, candidates, SCHEDULE, torch.Generator().manual_seed(1))
+    weights, _ = choose_weights(
+        start(learn), PlainTraining(learn, watch, SCHEDULE), candidates, torch.Generator().manual_seed(1)
+    )
     assert weights.classification == 10.0
 
 
@@ -38,7 +40,9 @@ def test_among_equally_good_classifiers_the_better_reconstruction_wins(monkeypat
     monkeypatch.setattr(training, "_CLOSE", 100.0)
     learn, watch = rows(400, 0), rows(400, 1)
     candidates = [LossWeights(1e-3, 10.0), LossWeights(1.0, 1e-3)]
-    weights, _ = choose_weights(start(learn), learn, watch, candidates, SCHEDULE, torch.Generator().manual_seed(1))
+    weights, _ = choose_weights(
+        start(learn), PlainTraining(learn, watch, SCHEDULE), candidates, torch.Generator().manual_seed(1)
+    )
     assert weights == candidates[1]
 
 
@@ -58,6 +62,7 @@ def test_training_that_diverges_keeps_the_weights_it_started_from() -> None:
         ({"learning_rate": None}, "learning_rate=None must be a number from 1e-6 to 1e6"),
         ({"reconstruction_weight": float("inf")}, "reconstruction_weight=inf must be a number from 1e-6 to 1e6"),
         ({"length_scale": "wide"}, "length_scale='wide' must be 'auto' or a number from 1e-6 to 1e6"),
+        ({"optimiser": "sgd"}, "optimiser='sgd' is not known; use one of 'whitened', 'adam'"),
         ({"fourier": "halton"}, "fourier='halton' is not known; use one of 'random', 'sobol'"),
         ({"class_weight": "even"}, "class_weight='even' is not known"),
         ({"class_weight": {"yes": -1.0}}, "class_weight gives 'yes' the weight -1.0"),

@@ -16,7 +16,12 @@ _COUNTS = (
 )  # fmt: skip
 _POSITIVE = ("decoder_length_scale", "reconstruction_weight", "learning_rate")
 _POSITIVE_OR_AUTO = ("length_scale", "classification_weight")
-_KNOWN = {"fourier": ("random", "sobol"), "density_on": ("all", "target"), "layers_per_side": (1, 2)}
+_KNOWN = {
+    "fourier": ("random", "sobol"),
+    "optimiser": ("whitened", "adam"),
+    "density_on": ("all", "target"),
+    "layers_per_side": (1, 2),
+}
 
 
 def check_parameters(parameters: Mapping[str, Any]) -> None:

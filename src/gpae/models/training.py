@@ -8,7 +8,7 @@ The loss (E1, E2), with y in {0, 1} and class weights c_i:
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -16,10 +16,25 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from gpae.numerics.autoencoder import AutoEncoder, decode, logit
-from gpae.numerics.fourier import features
+from gpae.numerics.bias import shift
+from gpae.numerics.fourier import FourierMap, features
 from gpae.progress import report
 
-__all__ = ["LossWeights", "Rows", "Schedule", "Trace", "choose_weights", "cross_entropy_of", "train", "winner"]
+__all__ = [
+    "LossWeights",
+    "PlainTraining",
+    "Rows",
+    "Schedule",
+    "Trace",
+    "Training",
+    "adjusted",
+    "cached_features",
+    "choose_weights",
+    "cross_entropy_of",
+    "figures",
+    "train",
+    "winner",
+]
 
 T = TypeVar("T")
 
@@ -80,23 +95,56 @@ class Trace:
     best: int
 
 
-def choose_weights(
-    start: AutoEncoder,
-    rows: Rows,
-    valid: Rows,
-    candidates: Iterable[LossWeights],
-    schedule: Schedule,
-    generator: torch.Generator,
-) -> tuple[LossWeights, AutoEncoder]:
-    """Race the candidates for some epochs; return the winner and where its training has come to.
+class Training(Protocol):
+    """How a model is trained on given rows; one run after another."""
 
-    A few epochs are not enough: a reconstruction that weighs too much harms the classifier late.
-    """
-    race = replace(schedule, max_epochs=min(_RACE_EPOCHS, schedule.max_epochs))
+    def __call__(
+        self,
+        model: AutoEncoder,
+        weights: LossWeights,
+        generator: torch.Generator,
+        stage: str = "training",
+        *,
+        race: bool = False,
+    ) -> tuple[AutoEncoder, Trace]:
+        """Go on from a model; return the best weights and the validation figures. A race is a shorter run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainTraining:
+    """A :class:`Training` by :func:`train`."""
+
+    rows: Rows
+    valid: Rows
+    schedule: Schedule
+
+    def __call__(
+        self,
+        model: AutoEncoder,
+        weights: LossWeights,
+        generator: torch.Generator,
+        stage: str = "training",
+        *,
+        race: bool = False,
+    ) -> tuple[AutoEncoder, Trace]:
+        """Train until the validation loss rests; a race is over after some epochs.
+
+        A few are not enough: a reconstruction that weighs too much harms the classifier late.
+        """
+        n_epochs = min(_RACE_EPOCHS, self.schedule.max_epochs) if race else self.schedule.max_epochs
+        schedule = replace(self.schedule, max_epochs=n_epochs)
+        return train(model, self.rows, self.valid, weights, schedule, generator, stage)
+
+
+def choose_weights(
+    start: AutoEncoder, training: Training, candidates: Iterable[LossWeights], generator: torch.Generator
+) -> tuple[LossWeights, AutoEncoder]:
+    """Race the candidates; return the winner and where its training has come to."""
     outcomes = []
     for weights in candidates:
         stage = f"trying classification weight {weights.classification:g}"
-        model, trace = train(start, rows, valid, weights, race, generator, stage)
+        model, trace = training(start, weights, generator, stage, race=True)
         outcomes.append((trace, (weights, model)))
     return winner(outcomes)
 
@@ -122,13 +170,13 @@ def train(
     The encoder's features do not change in training, so they are computed once (when they fit into memory).
     """
     n = len(rows.x)
-    phi = features(model.encoder, rows.x) if n * len(model.encoder.phases) <= _CACHED_ENTRIES else None
+    phi = cached_features(model.encoder, rows.x)
     phi_valid = features(model.encoder, valid.x)
     free = [t.clone().requires_grad_() for t in _trained(model)]
     kept = [t.detach().clone() for t in free]
     optimiser = torch.optim.Adam(free, lr=schedule.learning_rate)
-    figures = [_figures(model, phi_valid, valid)]
-    best, best_loss, waited = 0, weights.total(*figures[0]), 0
+    seen = [figures(model, phi_valid, valid)]
+    best, best_loss, waited = 0, weights.total(*seen[0]), 0
     for epoch in range(1, schedule.max_epochs + 1):
         order = torch.randperm(n, generator=generator).to(rows.x.device)
         for batch in order.split(schedule.batch_size):
@@ -137,8 +185,8 @@ def train(
             optimiser.zero_grad(set_to_none=True)
             loss.backward()
             optimiser.step()
-        figures.append(_figures(_with(model, free), phi_valid, valid))
-        total = weights.total(*figures[-1])
+        seen.append(figures(_with(model, free), phi_valid, valid))
+        total = weights.total(*seen[-1])
         if total < best_loss - schedule.tolerance * abs(best_loss):
             best, best_loss, waited = epoch, total, 0
             kept = [t.detach().clone() for t in free]
@@ -150,7 +198,12 @@ def train(
         report(stage, epoch / schedule.max_epochs)
         if waited >= 2 * schedule.patience or not math.isfinite(total):
             break
-    return _with(model, kept), Trace(tuple(f[0] for f in figures), tuple(f[1] for f in figures), best)
+    return _with(model, kept), Trace(tuple(f[0] for f in seen), tuple(f[1] for f in seen), best)
+
+
+def cached_features(encoder: FourierMap, x: Float[Tensor, "N D"]) -> Float[Tensor, "N S"] | None:
+    """phi(x), or None where it would not fit into memory."""
+    return features(encoder, x) if len(x) * len(encoder.phases) <= _CACHED_ENTRIES else None
 
 
 def _trained(model: AutoEncoder) -> tuple[Tensor, ...]:
@@ -180,7 +233,16 @@ def cross_entropy_of(g: Float[Tensor, " N"], rows: Rows) -> Float[Tensor, ""]:
 
 
 @torch.no_grad()
-def _figures(model: AutoEncoder, phi: Float[Tensor, "N S"], valid: Rows) -> tuple[float, float]:
-    latent = phi @ model.encoder_weights
+def figures(model: AutoEncoder, phi: Float[Tensor, "N S"], valid: Rows) -> tuple[float, float]:
+    """Reconstruction and cross-entropy on validation rows, whose phi is given, with the bias that they ask for."""
+    latent = (model.encoder_weights.T @ phi.T).T  # this way round it is fast
     reconstruction = (decode(model, latent) - valid.x).square().sum(1).mean()
-    return float(reconstruction), float(cross_entropy_of(logit(model, latent), valid))
+    g = logit(model, latent)
+    return float(reconstruction), float(cross_entropy_of(g + shift(g, valid.y, valid.weight), valid))
+
+
+@torch.no_grad()
+def adjusted(model: AutoEncoder, valid: Rows) -> AutoEncoder:
+    """The model with the bias that the validation rows ask for: its own unless they contradict it beyond doubt."""
+    added = shift(logit(model, model.encode(valid.x)), valid.y, valid.weight)
+    return replace(model, theta0=model.theta0 + added)

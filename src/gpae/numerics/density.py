@@ -5,7 +5,6 @@ back, so that every function below takes latents as they come.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +15,7 @@ from gpae.numerics.aligned import product
 from gpae.numerics.fourier import FourierMap, Scheme, draw_map, features, median_length_scale, slopes
 
 _CENTRES = 1000
+_BLOCK = 256
 _MAX_ROUNDS = 6
 _ERROR = 0.01
 """Standard error of log Z on fresh draws at which the fit is believed."""
@@ -155,24 +155,34 @@ def proposal(
     noise = torch.randn(4, quarter, d, generator=generator, dtype=centres.dtype)
     around = centres[torch.randint(len(centres), (2, quarter), generator=generator)]
     draws = torch.cat([noise[0], _TAILS * noise[1], around[0] + wide * noise[2], around[1] + wide / 4 * noise[3]])
-    squares = draws.square().sum(1, keepdim=True)
-    normals = torch.cat([_log_kernel_mean(squares, b, d).unsqueeze(1) for b in (1.0, _TAILS)], 1)
-    kernels = [
-        torch.stack([_log_kernel_mean(block, b, d) for b in (wide, wide / 4)], 1) for block in _squares(draws, centres)
-    ]
-    log_mixture = torch.logsumexp(torch.cat([normals, torch.cat(kernels)], 1), 1) - math.log(4)
-    return draws, normals[:, 0] - log_mixture
+    squares = draws.square().sum(1)
+    normals = torch.stack([-0.5 * squares / b**2 - _log_volume(b, d) for b in (1.0, _TAILS)], 1)
+    volumes = torch.tensor([_log_volume(b, d) for b in (wide, wide / 4)], dtype=draws.dtype)
+    log_mixture = torch.logsumexp(torch.cat([normals, _log_kernel_means(draws, centres, wide) - volumes], 1), 1)
+    return draws, normals[:, 0] - log_mixture + math.log(4)
 
 
-def _squares(points: Float[Tensor, "K d"], centres: Float[Tensor, "C d"]) -> Iterator[Float[Tensor, "k C"]]:
-    """Squared distances to the centres, in blocks that fit the cache's neighbourhood."""
-    for part in points.split(5000):
-        yield torch.cdist(part, centres).square()
+def _log_volume(bandwidth: float, d: int) -> float:
+    return d * math.log(bandwidth) + 0.5 * d * math.log(2 * math.pi)
 
 
-def _log_kernel_mean(squares: Float[Tensor, "k C"], bandwidth: float, d: int) -> Float[Tensor, " k"]:
-    constant = math.log(squares.shape[1]) + d * math.log(bandwidth) + 0.5 * d * math.log(2 * math.pi)
-    return torch.logsumexp(-0.5 * squares / bandwidth**2, 1) - constant
+def _log_kernel_means(
+    points: Float[Tensor, "K d"], centres: Float[Tensor, "C d"], bandwidth: float
+) -> Float[Tensor, "K 2"]:
+    """log mean_c exp(-|p - c|^2 / 2b^2), and the same for b / 4, whose kernel is the other's sixteenth power.
+
+    In blocks that stay in the cache. A kernel too small to be written counts as none.
+    """
+    points, centres = points / bandwidth, centres / bandwidth
+    offsets, means = -0.5 * centres.square().sum(1), []
+    for part in points.split(_BLOCK):
+        kernel = torch.addmm(offsets, part, centres.T).sub_(0.5 * part.square().sum(1, keepdim=True))
+        kernel = kernel.clamp_(max=0).exp_()
+        wide = kernel.mean(1)
+        for _ in range(4):
+            kernel.square_()
+        means.append(torch.stack([wide, kernel.mean(1)], 1))
+    return torch.cat(means).log()
 
 
 def _maximise_posterior(
