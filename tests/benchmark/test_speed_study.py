@@ -217,7 +217,22 @@ def test_the_conditions_of_other_parts_are_kept(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.usefixtures("small")
 def test_the_command_prints_figures_and_conditions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = ["bench", "speed", "--rows", "4", "--rounds", "2", "--threads", "1", "--limit", "3", "-o", str(tmp_path)]
+    line = [
+        "bench",
+        "speed",
+        "--parts",
+        "peers",
+        "--rows",
+        "4",
+        "--rounds",
+        "2",
+        "--threads",
+        "1",
+        "--limit",
+        "3",
+        "-o",
+        str(tmp_path),
+    ]
     for more in ([], ["--parts", "peers", "--json"]):
         with pytest.raises(SystemExit) as end:
             main([*line, *more])

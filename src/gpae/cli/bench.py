@@ -205,8 +205,8 @@ def speed(
         typer.Option(
             "--parts",
             metavar="NAME,..",
-            help="Only these: peers, rows, sizes, stages, latency, limit, work, gpu; default: all that can be "
-            "measured here.",
+            help="Only these: peers, rows, sizes, stages, latency, limit, work, training, gpu; "
+            "default: all that can be measured here.",
         ),
     ] = None,
     rows: Annotated[
