@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gpae.kernels.compiled import library
 from gpae.kernels.shares import aligned, in_shares
+from gpae.numerics.tiles import in_tiles
 
-__all__ = ["NearRows"]
+__all__ = ["NearRows", "nearest"]
 
 _GROUP = 64
 """Rows whose distances are summed side by side."""
@@ -62,6 +66,22 @@ class NearRows:
         )  # fmt: skip
         in_shares(len(plans), lambda first, end: self.library.distances(*call, first, end))
         return far
+
+
+def nearest(rows: Singles, x: Singles, wanted: int) -> Places:
+    """The ``wanted`` rows nearest to each of some others, nearest first; compiled where that can be."""
+    compiled = NearRows.of(rows)
+    if compiled is not None:
+        return compiled.nearest(x, wanted)
+    there = torch.from_numpy(rows)
+    size = there.square().sum(1)
+
+    def found(here: Float[Tensor, "B D"]) -> tuple[Int[Tensor, "B M"]]:
+        far = size - 2.0 * here @ there.T
+        return (far.topk(wanted, dim=1, largest=False).indices,)
+
+    (index,) = in_tiles(found, (torch.from_numpy(np.ascontiguousarray(x)),))
+    return np.asarray(index.numpy())
 
 
 def _at(part: NDArray[Any]) -> ctypes.c_void_p:

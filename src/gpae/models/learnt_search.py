@@ -15,6 +15,7 @@ from gpae.artefact import State
 from gpae.errors import InputError, one_of
 from gpae.models.density_weight import DensityWeight, choose_density_weight
 from gpae.models.latent_classifier import LatentClassifier, default_margin
+from gpae.search.experience import Experience
 from gpae.search.plans import PlanSearch, Solver
 from gpae.search.problem import Surface
 from gpae.table.layout import Layout
@@ -26,6 +27,7 @@ Units = Literal["encoded", "deviations"]
 
 _ANCHORS = 2000
 _SELECTION_ROWS = 300
+_SEARCHED_BEFORE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class LearntSearch:
     density_weight: DensityWeight | None
     units: Float[Tensor, " D"] | None = None
     """By what columns are multiplied before a way is measured."""
+    experience: Experience | None = None
 
     @classmethod
     def learn(
@@ -86,10 +89,19 @@ class LearntSearch:
         learnt = cls(given, margin, anchors, refused, None, units)
         pool = X[logits < 0] if validation is None else validation[0]
         pool = pool[model.decision_function(pool) < 0] if len(pool) else pool
-        if settings.beta != "auto" or model.latent_dim < 2 or len(pool) < 2:
-            return learnt
-        choice = learnt._choice_of_beta(model, layout, X, pool, settings, generator)
-        return learnt if choice is None else replace(learnt, beta=choice.beta, density_weight=choice)
+        if settings.beta == "auto" and model.latent_dim >= 2 and len(pool) >= 2:
+            choice = learnt._choice_of_beta(model, layout, X, pool, settings, generator)
+            learnt = learnt if choice is None else replace(learnt, beta=choice.beta, density_weight=choice)
+        return learnt._with_experience(model, layout, settings)
+
+    def _with_experience(self, model: LatentClassifier, layout: Layout, settings: SearchSettings) -> "LearntSearch":
+        """Search for some refused training rows; the paper's own solver begins where it began."""
+        rows = self.refused[:_SEARCHED_BEFORE]
+        if settings.solver != "newton" or not len(rows):
+            return self
+        search = self.on(Surface(model.model_, model.density_), layout, settings.solver)
+        problem = search.problem(rows, np.ones(len(rows), np.int64), *layout.box(rows))
+        return replace(self, experience=Experience.of(search.surface, problem))
 
     def _choice_of_beta(
         self,
@@ -116,13 +128,16 @@ class LearntSearch:
     def on(self, surface: Surface, layout: Layout, solver: Solver) -> PlanSearch:
         """The search itself, on a surface, in these units."""
         surface = replace(surface, units=self.units)
-        return PlanSearch(surface, layout, self.beta, self.margin, self.anchors, self.refused, solver)
+        known = self.experience if solver == "newton" else None
+        return PlanSearch(surface, layout, self.beta, self.margin, self.anchors, self.refused, solver, known)
 
     def state(self) -> State:
         """What has to be saved."""
         rows = {"anchors": self.anchors, "refused": self.refused}
         if self.units is not None:
             rows["units"] = self.units.numpy()
+        if self.experience is not None:
+            rows |= {f"experience.{name}": part.numpy() for name, part in asdict(self.experience).items()}
         state = State(rows, {"beta": self.beta, "margin": self.margin})
         if self.density_weight is None:
             return state
@@ -138,7 +153,9 @@ class LearntSearch:
             choice = DensityWeight(**(curve.arrays | curve.values))
         anchors, refused = state.arrays["anchors"], state.arrays["refused"]
         units = torch.as_tensor(state.arrays["units"]) if "units" in state.arrays else None
-        return cls(state.values["beta"], state.values["margin"], anchors, refused, choice, units)
+        known = [state.arrays.get(f"experience.{name}") for name in ("latents", "ways")]
+        experience = None if known[0] is None else Experience(*map(torch.as_tensor, known))
+        return cls(state.values["beta"], state.values["margin"], anchors, refused, choice, units, experience)
 
 
 class WithLearntSearch:

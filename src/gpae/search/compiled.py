@@ -23,8 +23,9 @@ __all__ = ["COARSE", "Walker", "finisher", "walker"]
 
 COARSE = 1e-3
 """The residual at which single precision has done its part; where no less is asked for, that is enough."""
-_LATENT, _FEW, _FULL = 30, 6, 24
-"""Latent steps in either precision at most, or few of them; and full ones for those whom these do not bring home."""
+_LATENT, _ARRIVING, _FEW, _FULL = 20, 8, 6, 24
+"""Latent steps in single precision at most, from there on in double, or few of them; and full ones for those whom these
+do not bring home."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +42,7 @@ class Walker:
         late = (~near.converged | (tolerance < COARSE)).nonzero().squeeze(1)
         if len(late):
             part = problem.rows(late)
-            at = self.double.solve(part.tensors(), solution.u[late], tolerance=tolerance, iterations=_LATENT)
+            at = self.double.solve(part.tensors(), solution.u[late], tolerance=tolerance, iterations=_ARRIVING)
             solution = solution.replaced(late, self._with_full_steps(part, at, near.iterations[late], tolerance))
         return solution
 

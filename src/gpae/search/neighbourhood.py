@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gpae.kernels.neighbours import NearRows
+from gpae.kernels.neighbours import NearRows, nearest
 from gpae.numerics.tiles import in_tiles
 from gpae.table.constraint import Array
 
@@ -44,9 +44,8 @@ class Neighbourhood:
     def of(cls, x: Array, favourable: Array, scale: Array, n: int) -> "Neighbourhood":
         """Find them; nobody's depend on who else asks."""
         here, there = (np.asarray(part * scale, dtype=np.float32) for part in (x, favourable))
-        compiled, n = NearRows.of(there), min(n, len(there))
-        index = _nearest(here, there, n) if compiled is None else compiled.nearest(here, n)
-        return cls(scale, favourable, there, compiled, index, favourable.mean(axis=0))
+        index = nearest(there, here, min(n, len(there)))
+        return cls(scale, favourable, there, NearRows.of(there), index, favourable.mean(axis=0))
 
     def __len__(self) -> int:
         """How many rows each person has nearby."""
@@ -87,18 +86,6 @@ class Neighbourhood:
         far = np.empty(len(plans))
         far[order] = means[block, place].numpy()
         return far
-
-
-def _nearest(here: NDArray[np.float32], there: NDArray[np.float32], n: int) -> NDArray[np.int64]:
-    rows = torch.from_numpy(there)
-    size = rows.square().sum(1)
-
-    def nearest(people: Float[Tensor, "B D"]) -> tuple[Int[Tensor, "B M"]]:
-        far = size - 2.0 * people @ rows.T
-        return (far.topk(n, dim=1, largest=False).indices,)
-
-    (index,) = in_tiles(nearest, (torch.from_numpy(here),))
-    return np.asarray(index.numpy())
 
 
 def _blocks(person: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:

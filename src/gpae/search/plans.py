@@ -1,6 +1,7 @@
 """Plan after plan: the relaxed problem, its polish, and what to do without when one plan is not enough."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from gpae.arrays import Labels, Mask, Rows
 from gpae.progress import report
 from gpae.search import newton, reference
+from gpae.search.experience import Experience
 from gpae.search.polish import Polished, polish
 from gpae.search.problem import Problem, Solution, Surface
 from gpae.table.layout import Layout
@@ -35,6 +37,8 @@ class PlanSearch:
     refused: Rows
     """rows known to be refused."""
     solver: Solver = "newton"
+    experience: Experience | None = None
+    """Of people who were led to the favourable side."""
 
     def problem(self, x: Rows, target: Labels, lower: Rows, upper: Rows) -> Problem:
         """The rows and their bounds as tensors."""
@@ -48,7 +52,14 @@ class PlanSearch:
         if self.solver == "reference":
             return reference.solve(self.surface, problem)
         # what follows settles and rounds: more digits than these would not be seen
-        return newton.solve(self.surface, problem, tolerance=newton.COARSE)
+        solve = partial(newton.solve, self.surface, tolerance=newton.COARSE)
+        if self.experience is None:
+            return solve(problem)
+        to_favour = problem.sign > 0
+        if bool(to_favour.all()):
+            return solve(problem, start=self.experience.start(self.surface, problem))
+        known = to_favour.nonzero().squeeze(1)
+        return solve(problem).replaced(known, self.relax(problem.rows(known))) if len(known) else solve(problem)
 
     def plans(self, x: Rows, target: Labels, lower: Rows, upper: Rows, k: int) -> tuple[Labels, Rows]:
         """Up to k plans a row inside its bounds, best first; returns positions in ``x``, and rows.

@@ -5,7 +5,6 @@ import pandas as pd
 
 from gpae.benchmark.speed.subject import Subject
 from gpae.explainers.gpae import GPAE
-from gpae.search import newton
 from gpae.search.compiled import finisher
 from gpae.search.problem import Problem
 
@@ -25,7 +24,7 @@ def work_of_a_plan(subject: Subject, n_rows: int = 3000) -> pd.DataFrame:
     method = subject.explainer.method_
     assert isinstance(method, GPAE)
     search, problem = method._plan_search(), problem_of(subject, n_rows)
-    solution = newton.solve(search.surface, problem)
+    solution = search.relax(problem)
     counts = {"iterations": solution.iterations.numpy()}
     if (polish := finisher(search.surface, search.layout)) is not None:
         counts["looks"] = polish.finish(problem.tensors(), solution.u).looks.numpy()
