@@ -12,6 +12,8 @@ from gpae.benchmark.speed.own import OWN_PARTS
 from gpae.benchmark.speed.part import Outcome, Part, Terms
 from gpae.benchmark.speed.peers import measure_peers
 from gpae.files import written_whole
+from gpae.plots.scaling import scaling_figure
+from gpae.plots.style import to_png, to_svg
 
 __all__ = ["PARTS", "Outcome", "Terms", "run_speed", "usual_parts"]
 
@@ -30,7 +32,18 @@ def run_speed(folder: Path, parts: Sequence[str], terms: Terms) -> dict[str, Out
     for part in parts:
         outcomes[part] = PARTS[part](folder, terms)
         _keep(folder / "conditions.csv", part, outcomes[part].conditions)
+    _draw_growth(folder)
     return outcomes
+
+
+def _draw_growth(folder: Path) -> None:
+    """The figure ``scaling``, once both parts that it is drawn from are there."""
+    files = [folder / f"{part}.csv" for part in ("rows", "sizes")]
+    if all(file.is_file() for file in files):
+        figure = scaling_figure(*map(pd.read_csv, files))
+        for suffix, drawn in (("png", to_png(figure)), ("svg", to_svg(figure))):
+            with written_whole(folder / f"scaling.{suffix}") as temporary:
+                temporary.write_bytes(drawn)
 
 
 def _keep(file: Path, part: str, conditions: Sequence[Condition]) -> None:
