@@ -176,7 +176,6 @@ static void weigh(const Row *r, Move m, int repairing, Move *best, int *n_best) 
     if (repairing) {
         m.merit = fmin(gain, -1.2 * r->h) / (fmax(cost, 0) + 1e-3);
     } else {
-        /* the decision is bought already: nothing may be added to the change, whatever the density would gain */
         if (further > 0 || cost >= 0 || r->h + gain < -0.5 * r->margin) return;
         m.merit = -cost;
     }
@@ -204,22 +203,24 @@ static void weigh_number(const Row *r, int64_t f, int repairing, Move *best, int
     }
     for (int64_t c = y->first_code[f]; c < y->end_code[f]; c++)
         if (inside(&r->who, at, y->codes[c])) m.value = y->codes[c], weigh(r, m, repairing, best, n_best);
+    /* steps go the one way that promises anything: up the decision, or down the objective */
+    const int64_t side = (repairing ? r->grad_h[at] : -r->grad_f[at]) > 0 ? 1 : -1;
     double low, high;
     reach(&r->who, f, &low, &high);
     if (y->kind[f] != FREE) {
         int64_t first, last, n = on_grid(y, f, r->u[at], low, high, &first, &last);
         const int ranks = y->kind[f] == RANKS;
         if (ranks) first = first < 0 ? 0 : first, last = last < y->grid[f].count ? last : y->grid[f].count - 1;
-        for (int64_t k = 0; first <= last && k < (ranks ? last - first + 1 : 2 * STRIDES); k++) {
-            int64_t to = ranks ? first + k : n + (k % 2 ? 1 : -1) * ((int64_t)1 << k / 2);
+        for (int64_t k = 0; first <= last && k < (ranks ? last - first + 1 : STRIDES); k++) {
+            int64_t to = ranks ? first + k : n + side * ((int64_t)1 << k);
             to = to < first ? first : to > last ? last : to;
             m.value = between(grid_value(y, f, to), low, high);
             weigh(r, m, repairing, best, n_best);
         }
         if (!y->fine[f]) return;
     }
-    for (int k = 0; k < 2 * STRIDES; k++) {
-        const double to = r->u[at] + (k % 2 ? FREE_STRIDE : -FREE_STRIDE) * (double)(1 << k / 2);
+    for (int k = 0; k < STRIDES; k++) {
+        const double to = r->u[at] + FREE_STRIDE * (double)(side * (1 << k));
         m.value = nearest(&r->who, f, between(to, r->who.lower[at], r->who.upper[at]));
         if (!isnan(m.value)) weigh(r, m, repairing, best, n_best);
     }
@@ -266,6 +267,8 @@ static int move(Row *r, int repairing) {
     int n_best = 0;
     for (int64_t f = 0; f < r->who.layout->features; f++) {
         if (is_fixed(&r->who, f)) continue;
+        /* once the decision is bought nothing may be added to the change: what is one's own stays so */
+        if (!repairing && is_own(&r->who, f, r->u)) continue;
         if (r->who.layout->kind[f] == LEVELS) weigh_levels(r, f, repairing, best, &n_best);
         else weigh_number(r, f, repairing, best, &n_best);
     }
