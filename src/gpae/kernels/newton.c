@@ -22,6 +22,7 @@
 #define AT_BOUND ((REAL)1e-6)
 #define TINY ((REAL)1e-12)
 #define FLAT ((REAL)0.1)      /* least curvature of a full step's model, and the share that negative curvature counts */
+#define LOST 16               /* a damping that only refused steps one after the other lead to: other steps get further */
 #define MEETING 6             /* steps towards the boundary before the search, where no start is given */
 #define RESTORING 20          /* steps onto it afterwards */
 
@@ -705,7 +706,8 @@ static void advance(const Group *g, State *s, const Rows *rows, mask stuck) {
     mask met = s->stage[MEET] & ((miss <= all((REAL)1e-2)) | stuck | (s->steps >= all(MEETING)));
     enter(s, met, WALK);
     mask there = (at->kkt <= all((REAL)rows->tolerance)) & (miss <= all((REAL)1e-3) * g->margin);
-    mask out = s->stage[WALK] & (there | (s->steps >= all((REAL)rows->iterations)));
+    mask lost = s->damping >= all(LOST);
+    mask out = s->stage[WALK] & (there | lost | (s->steps >= all((REAL)rows->iterations)));
     for (int l = 0; l < LANES; l++)
         if (out[l]) s->converged[l] = there[l] != 0;
     enter(s, out, RESTORE);
