@@ -28,6 +28,7 @@ static inline void from_group(const REAL *group, const REAL *x, int64_t columns,
 
 #define TOGETHER 8 /* people who are taken through the table together: a group stays in the first-level cache */
 #define SPARE 4    /* a pool holds so many times what is wanted */
+#define SAMPLE 8   /* of so many groups one is looked at first, for a bound */
 
 typedef struct {
     REAL square;
@@ -80,6 +81,26 @@ static inline void add_group(const Table *t, const REAL *x, int64_t group, int64
     if (pool->count > SPARE * wanted) thin_out(pool, wanted);
 }
 
+/* A bound that about twice as many rows keep as are wanted, from a sample; with it few are looked at closely. */
+static REAL likely_bound(const Table *t, const REAL *x, int64_t wanted, Pool *pool) {
+    const int64_t some = 2 * wanted / SAMPLE + 1;
+    *pool = (Pool){pool->near, 0, INFINITY};
+    for (int64_t group = 0; group + GROUP <= t->rows; group += SAMPLE * GROUP) add_group(t, x, group, some, pool);
+    if (pool->count < some) return INFINITY;
+    thin_out(pool, some);
+    return pool->bound;
+}
+
+/* The nearest of the pool, in order; where these are not enough, of all rows. */
+static void in_their_order(const Table *t, const REAL *x, int64_t wanted, Pool *pool) {
+    if (pool->count < wanted) {
+        *pool = (Pool){pool->near, 0, INFINITY};
+        for (int64_t group = 0; group < t->rows; group += GROUP) add_group(t, x, group, wanted, pool);
+    }
+    thin_out(pool, wanted);
+    qsort(pool->near, wanted, sizeof(Near), in_order);
+}
+
 /* For rows first..end - 1 of x the `wanted` nearest rows of the table (which has as many), nearest first. Returns 0, or
    1 where there is no memory. */
 int nearest_rows(const Table *t, const REAL *x, int64_t wanted, int64_t *index, int64_t first, int64_t end) {
@@ -88,13 +109,16 @@ int nearest_rows(const Table *t, const REAL *x, int64_t wanted, int64_t *index, 
     if (!memory) return 1;
     for (int64_t at = first; at < end; at += TOGETHER) {
         const int64_t here = end - at < TOGETHER ? end - at : TOGETHER;
+        const REAL *own = x + at * t->columns;
         Pool pools[TOGETHER];
-        for (int64_t i = 0; i < here; i++) pools[i] = (Pool){memory + i * room, 0, INFINITY};
-        for (int64_t group = 0; group < t->rows; group += GROUP)
-            for (int64_t i = 0; i < here; i++) add_group(t, x + (at + i) * t->columns, group, wanted, &pools[i]);
         for (int64_t i = 0; i < here; i++) {
-            thin_out(&pools[i], wanted);
-            qsort(pools[i].near, wanted, sizeof(Near), in_order);
+            pools[i].near = memory + i * room;
+            pools[i] = (Pool){memory + i * room, 0, likely_bound(t, own + i * t->columns, wanted, &pools[i])};
+        }
+        for (int64_t group = 0; group < t->rows; group += GROUP)
+            for (int64_t i = 0; i < here; i++) add_group(t, own + i * t->columns, group, wanted, &pools[i]);
+        for (int64_t i = 0; i < here; i++) {
+            in_their_order(t, own + i * t->columns, wanted, &pools[i]);
             for (int64_t n = 0; n < wanted; n++) index[(at + i) * wanted + n] = pools[i].near[n].row;
         }
     }
@@ -140,7 +164,8 @@ static double mean_of_least(const REAL *groups, int64_t n, const REAL *u, int64_
 int distances(const Table *t, const int64_t *index, int64_t n, const int64_t *person, const int64_t *order,
               const REAL *plans, int64_t few, double *far, int64_t first, int64_t end) {
     const int64_t groups = (n + GROUP - 1) / GROUP;
-    REAL *memory = aligned_alloc(BYTES, groups * t->columns * GROUP * sizeof(REAL)), *least = malloc(few * sizeof(REAL));
+    REAL *memory = aligned_alloc(BYTES, groups * t->columns * GROUP * sizeof(REAL));
+    REAL *least = malloc(few * sizeof(REAL));
     if (memory && least)
         for (int64_t at = first; at < end; at++) {
             const int64_t plan = order[at], who = person[plan];
