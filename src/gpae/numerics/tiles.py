@@ -34,6 +34,16 @@ def single_threaded_workers(n_workers: int | None = None) -> Iterator[ThreadPool
         torch.set_num_threads(before)
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def in_tiles(function: Callable[..., T], rows: Sequence[Tensor], tile: int = TILE) -> T:
     """Apply a row-wise function of several row tensors tile by tile and join the results.
 
@@ -46,6 +56,9 @@ def in_tiles(function: Callable[..., T], rows: Sequence[Tensor], tile: int = TIL
     starts = range(0, n, tile)
     if rows[0].is_cuda or torch.get_num_threads() == 1:
         parts = [_one_tile(function, rows, start, tile) for start in starts]
+    elif len(starts) == 1:
+        with _one_thread():  # a pool takes longer to start than a tile takes
+            parts = [_one_tile(function, rows, 0, tile)]
     else:
         with single_threaded_workers() as pool:
             parts = list(pool.map(lambda start: _one_tile(function, rows, start, tile), starts))

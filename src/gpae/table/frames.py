@@ -67,7 +67,7 @@ def to_arrow(frame: Any, what: str = "table") -> dict[str, pa.Array]:
         raise InputError(f"the {what} is empty ({len(opened)} rows, {len(opened.columns)} columns)")
     if isinstance(frame, pa.Table):
         return {name: _whole(frame[name]) for name in opened.columns}
-    return {name: _arrow_column(opened[name]) for name in opened.columns}
+    return {series.name: _arrow_column(series) for series in opened.iter_columns()}
 
 
 def _arrow_column(series: "nw.Series[Any]") -> pa.Array:

@@ -235,7 +235,9 @@ def _hopeless(
     kept = np.broadcast_to(False if fixed is None else fixed, (len(x), len(layout.features)))
     outside = (x < lower - SAME) | (x > upper + SAME)
     for i, block in enumerate(layout.features):
-        away = np.flatnonzero(outside[:, block.columns].any(axis=1) & ~hopeless)  # everybody else may stay
+        away = np.flatnonzero(outside[:, block.columns].any(axis=1) & ~hopeless)
+        if not len(away):  # everybody may stay
+            continue
         own, low, high = (part[away][:, block.columns] for part in (x, lower, upper))
         left = block.allowed(block.snap(own, own, low, high), own, low, high)
         said = [constraint.words() for constraint in constraints if block.name in constraint.about()]
