@@ -62,7 +62,7 @@ def test_distances_equal_those_by_brute_force(near: Neighbourhood) -> None:
 def test_a_row_on_a_favourable_one_is_measured_without_an_odd_root(near: Neighbourhood) -> None:
     person, starts = near.starts(1)
     few = np.linalg.norm((starts[:, None] - people()[1]) * SCALE, axis=2)
-    np.testing.assert_allclose(near.distance(person, starts), np.sort(few)[:, :_FEW].mean(axis=1), rtol=0.1)
+    np.testing.assert_allclose(near.distance(person, starts), np.sort(few)[:, :_FEW].mean(axis=1), rtol=1e-5)
 
 
 def test_the_order_does_not_matter(near: Neighbourhood) -> None:

@@ -35,6 +35,9 @@ _SMOKE_ROWS = 60
 
 Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="How many seeds.")]
 Rows = Annotated[int, typer.Option("--rows", metavar="N", min=2, help="At most so many test rows.")]
+Compared = Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Refused people whose answers are compared.")]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="In how many rounds, each timed by itself.")]
+Threads = Annotated[int, typer.Option("--threads", metavar="N", min=1, help="Threads of everybody's mathematics.")]
 _DATASETS = ("lcd", "gmc", "fico", "adult", "law")
 
 
@@ -155,16 +158,10 @@ def smoke(output: Output = Path("results"), workers: Workers = None, as_json: Js
 @app.command()
 def peers(
     output: Output = Path("results"),
-    rows: Annotated[
-        int, typer.Option("--rows", metavar="N", min=1, help="Refused people whose answers are compared.")
-    ] = 200,
-    rounds: Annotated[
-        int, typer.Option("--rounds", metavar="N", min=1, help="In how many rounds, each timed by itself.")
-    ] = 5,
+    rows: Compared = 200,
+    rounds: Rounds = 5,
     seed: Seed = 0,
-    threads: Annotated[
-        int, typer.Option("--threads", metavar="N", min=1, help="Threads of everybody's mathematics.")
-    ] = 1,
+    threads: Threads = 1,
     environments: Annotated[
         Path | None,
         typer.Option(
@@ -209,16 +206,10 @@ def speed(
             "default: all that can be measured here.",
         ),
     ] = None,
-    rows: Annotated[
-        int, typer.Option("--rows", metavar="N", min=1, help="Refused people whose answers are compared.")
-    ] = 200,
-    rounds: Annotated[
-        int, typer.Option("--rounds", metavar="N", min=1, help="In how many rounds, each timed by itself.")
-    ] = 5,
+    rows: Compared = 200,
+    rounds: Rounds = 5,
     seed: Seed = 0,
-    threads: Annotated[
-        int, typer.Option("--threads", metavar="N", min=1, help="Threads of everybody's mathematics.")
-    ] = 2,
+    threads: Threads = 2,
     limit: Annotated[
         float, typer.Option("--limit", metavar="SECONDS", min=1.0, help="For each method in each round.")
     ] = 40.0,

@@ -78,12 +78,16 @@ def _compiled() -> str:
     """Whether the search's inner loop can be compiled here, and why not."""
     from gpae.kernels.compiled import library, why_not
 
-    kinds = (
-        ("newton.c", {"REAL": "double"}),
-        ("newton.c", {"REAL": "float", "SINGLE": "1"}),
-        ("polish.c", {"REAL": "double"}),
+    double, single = {"REAL": "double"}, {"REAL": "float", "SINGLE": "1"}
+    kinds: tuple[tuple[str, dict[str, str]], ...] = (
+        ("newton.c", double | {"LATENT": "4"}),
+        ("newton.c", single | {"LATENT": "4"}),
+        ("polish.c", double | {"LATENT": "4"}),
+        ("cosines.c", double),
+        ("neighbours.c", single),
+        ("snap.c", {}),
     )
-    missing = [source for source, macros in kinds if library(source, LATENT="4", **macros) is None]
+    missing = [source for source, macros in kinds if library(source, **macros) is None]
     return f"no: {why_not(missing[0])}" if missing else "yes"
 
 

@@ -14,7 +14,7 @@ from gpae.kernels.compiled import library
 from gpae.kernels.shares import aligned, in_shares
 from gpae.numerics.tiles import in_tiles
 
-__all__ = ["NearRows", "nearest"]
+__all__ = ["NearRows", "nearest", "plain_nearest"]
 
 _GROUP = 64
 """Rows whose distances are summed side by side."""
@@ -71,8 +71,11 @@ class NearRows:
 def nearest(rows: Singles, x: Singles, wanted: int) -> Places:
     """The ``wanted`` rows nearest to each of some others, nearest first; compiled where that can be."""
     compiled = NearRows.of(rows)
-    if compiled is not None:
-        return compiled.nearest(x, wanted)
+    return plain_nearest(rows, x, wanted) if compiled is None else compiled.nearest(x, wanted)
+
+
+def plain_nearest(rows: Singles, x: Singles, wanted: int) -> Places:
+    """The same by torch, in tiles."""
     there = torch.from_numpy(rows)
     size = there.square().sum(1)
 

@@ -167,7 +167,7 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
         report("fitting the density", 1.0)
 
     def _latents(self, X: NDArray[Any]) -> Tensor:
-        """Latents in float64 on the CPU, in tiles: the value of a row does not depend on its neighbours."""
+        """Latents in double precision on the CPU: the value of a row does not depend on its neighbours."""
         check_is_fitted(self, "model_")
         rows = _as_rows(X)
         if isinstance(self.model_, AutoEncoder):

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gpae.kernels.neighbours import NearRows, nearest
+from gpae.kernels.neighbours import NearRows, plain_nearest
 from gpae.numerics.tiles import in_tiles
 from gpae.table.constraint import Array
 
@@ -44,8 +44,9 @@ class Neighbourhood:
     def of(cls, x: Array, favourable: Array, scale: Array, n: int) -> "Neighbourhood":
         """Find them; nobody's depend on who else asks."""
         here, there = (np.asarray(part * scale, dtype=np.float32) for part in (x, favourable))
-        index = nearest(there, here, min(n, len(there)))
-        return cls(scale, favourable, there, NearRows.of(there), index, favourable.mean(axis=0))
+        compiled, n = NearRows.of(there), min(n, len(there))
+        index = plain_nearest(there, here, n) if compiled is None else compiled.nearest(here, n)
+        return cls(scale, favourable, there, compiled, index, favourable.mean(axis=0))
 
     def __len__(self) -> int:
         """How many rows each person has nearby."""
