@@ -17,7 +17,8 @@ typedef struct {
 static void tile_of_cosines(const Sums *p, const vec *x, int64_t first, vec cosines[FEATURES]) {
     for (int f = 0; f < FEATURES; f += SHEAF) {
         vec phase[SHEAF];
-        sheaf_of_phases(p->sheaves + (first + f) * p->columns, p->phases + first + f, x, p->columns, phase);
+        for (int s = 0; s < SHEAF; s++) phase[s] = all(p->phases[first + f + s]);
+        add_to_sheaf(p->sheaves + (first + f) * p->columns, x, p->columns, phase);
         for (int s = 0; s < SHEAF; s++) cosines[f + s] = cosine_of(phase[s]);
     }
 }

@@ -43,10 +43,11 @@ class Walked(NamedTuple):
 
 class _Rows(ctypes.Structure):
     _fields_ = (
-        ("given", ctypes.c_void_p * 7),
+        ("given", ctypes.c_void_p * 8),
         ("tolerance", ctypes.c_double),
         ("iterations", ctypes.c_int64),
         ("full", ctypes.c_int64),
+        ("held_columns", ctypes.c_int64),
         ("found", ctypes.c_void_p * 6),
     )
 
@@ -58,12 +59,17 @@ class Lanes:
     library: ctypes.CDLL
     tables: tuple[NDArray[Any], ...]
     surface: PackedSurface
-    columns: int
+    open: Int[Tensor, " o"]
+    """Columns that rows may move, and"""
+    held: Int[Tensor, " n"]
+    """those that none does: what a row is there is summed once, and not at every step."""
     width: int
-    """Columns with their padding."""
+    """Open columns with their padding."""
 
     @classmethod
-    def of(cls, model: AutoEncoder, density: Tilt, precision: Precision) -> "Lanes | None":
+    def of(
+        cls, model: AutoEncoder, density: Tilt, precision: Precision, held: Bool[Tensor, " D"] | None = None
+    ) -> "Lanes | None":
         """Pack a surface; None where there is no library for it, or one that does not agree with torch."""
         if not 1 <= len(model.theta) <= MOST_LATENTS:
             return None
@@ -72,10 +78,13 @@ class Lanes:
         if compiled is None:
             return None
         columns = model.encoder.frequencies.shape[1]
-        width = columns + -columns % BLOCK
-        tables = _tables(model, density, width, np.float32 if precision == "single" else np.float64)
+        still = torch.zeros(columns, dtype=torch.bool) if held is None else held
+        open_, held_ = (mask.nonzero().squeeze(1) for mask in (~still, still))
+        width = max(len(open_) + -len(open_) % BLOCK, BLOCK)
+        real = np.float32 if precision == "single" else np.float64
+        tables = _tables(model, density, (open_, held_), width, real)
         surface = PackedSurface((len(tables[2]), width, len(density.weights)), pointers(tables))
-        lanes = cls(compiled, tables, surface, columns, width)
+        lanes = cls(compiled, tables, surface, open_, held_, width)
         return lanes if lanes._agrees(model, density, _AGREES[precision]) else None
 
     def solve(
@@ -89,17 +98,18 @@ class Lanes:
     ) -> Walked:
         """Latent (or full) steps from ``start`` (None: the boundary, met head-on) until each row converges or gives up.
 
-        ``problem`` are x, lower, upper, beta, sign and margin.
+        ``problem`` are x, lower, upper, beta, sign and margin; the bounds of held columns leave no room.
         """
         n = len(problem[0])
         u, taken, converged = np.empty((n, self.width)), np.empty(n, np.int64), np.empty(n, np.bool_)
         objective, h, kkt = np.empty((3, n))
-        given = (*(padded(part, self.width) for part in problem), None if start is None else padded(start, self.width))
+        given = self._given(problem, start)
         found = (u, objective, h, kkt, taken, converged)
-        rows = _Rows(pointers(given), tolerance, iterations, full, pointers(found))
+        rows = _Rows(pointers(given), tolerance, iterations, full, len(self.held), pointers(found))
         call = self.library.solve_rows, ctypes.byref(self.surface), ctypes.byref(rows)
         in_shares(n, lambda first, end: call[0](*call[1:], first, end))
-        return Walked(torch.from_numpy(u[:, : self.columns]), *(torch.from_numpy(part) for part in found[1:]))
+        objective += self._held_way(problem)
+        return Walked(self._whole(problem, u), *(torch.from_numpy(part) for part in found[1:]))
 
     def evaluate(
         self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"]
@@ -107,17 +117,46 @@ class Lanes:
         """Objective and h at u."""
         n = len(u)
         objective, h = np.empty((2, n))
-        given = tuple(padded(part, self.width) for part in (*problem, u))
-        rows = _Rows(pointers(given), 0.0, 0, 0, pointers((None, objective, h, None, None, None)))
+        given = self._given(problem, u)
+        found = pointers((None, objective, h, None, None, None))
+        rows = _Rows(pointers(given), 0.0, 0, 0, len(self.held), found)
         call = self.library.evaluate_rows, ctypes.byref(self.surface), ctypes.byref(rows)
         in_shares(n, lambda first, end: call[0](*call[1:], first, end))
+        objective += self._held_way(problem)
         return torch.from_numpy(objective), torch.from_numpy(h)
+
+    def _given(self, problem: tuple[Tensor, ...], at: Float[Tensor, "B D"] | None) -> tuple[Array | None, ...]:
+        """The rows as newton.c wants them: open columns with their padding, and what is held."""
+
+        def open_columns(part: Float[Tensor, "B D"]) -> Array:
+            return padded(part[:, self.open] if len(self.held) else part, self.width)
+
+        x, lower, upper, *each = problem
+        moving = (open_columns(part) for part in (x, lower, upper))
+        start = None if at is None else open_columns(at)
+        return *moving, *(padded(part, self.width) for part in each), start, padded(lower[:, self.held], len(self.held))
+
+    def _held_way(self, problem: tuple[Tensor, ...]) -> Array:
+        """What the way along held columns adds to the objective."""
+        x, lower = (part[:, self.held].numpy() for part in problem[:2])
+        return np.asarray(0.5 * np.square(lower - x).sum(axis=1))
+
+    def _whole(self, problem: tuple[Tensor, ...], u: Array) -> Float[Tensor, "B D"]:
+        """All columns of rows whose open ones were moved."""
+        moved = torch.from_numpy(u[:, : len(self.open)])
+        if not len(self.held):
+            return moved
+        whole = problem[1].clone()
+        whole[:, self.open] = moved
+        return whole
 
     def _agrees(self, model: AutoEncoder, density: Tilt, tolerance: float) -> bool:
         """Try a few rows against torch: a compiler may be wrong, or the processor another than it believes."""
-        x = torch.rand(21, self.columns, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-        ones = torch.ones(len(x), dtype=torch.float64)
-        still, free = (x, x, x, ones, ones, 0 * ones), (x, 0 * x, 0 * x + 1, 0 * ones, ones, 0 * ones)
+        columns = len(self.open) + len(self.held)
+        x = torch.rand(21, columns, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        ones, lower, upper = torch.ones(len(x), dtype=torch.float64), x.clone(), x.clone()
+        lower[:, self.open], upper[:, self.open] = 0.0, 1.0
+        still, free = (x, x, x, ones, ones, 0 * ones), (x, lower, upper, 0 * ones, ones, 0 * ones)
         objective, h = self.evaluate(still, x)
         latent = model.encode(x)
         walked = self.solve(free, None, tolerance=1e-3, iterations=3)
@@ -138,11 +177,13 @@ def log_constant(density: Tilt) -> float:
     return -0.5 * log_volume - float(density.log_normaliser)
 
 
-def _tables(model: AutoEncoder, density: Tilt, width: int, real: type) -> tuple[NDArray[Any], ...]:
-    """The tables of newton.c's Surface, in its order."""
-    S, D = model.encoder.frequencies.shape
-    more = -S % _FEATURES
-    frequencies = np.pad(model.encoder.frequencies.numpy(), ((0, more), (0, width - D)))
+def _tables(
+    model: AutoEncoder, density: Tilt, columns: tuple[Tensor, Tensor], width: int, real: type
+) -> tuple[NDArray[Any], ...]:
+    """The tables of newton.c's Surface, in its order; ``columns`` are the open and the held ones."""
+    more = -len(model.encoder.frequencies) % _FEATURES
+    open_, held = (model.encoder.frequencies[:, part].numpy() for part in columns)
+    frequencies = np.pad(open_, ((0, more), (0, width - open_.shape[1])))
     weights = np.pad(model.encoder.amplitude * model.encoder_weights.numpy(), ((0, more), (0, 0)))
     tables = (
         in_sheaves(frequencies),
@@ -157,5 +198,6 @@ def _tables(model: AutoEncoder, density: Tilt, width: int, real: type) -> tuple[
         density.mean.numpy(),
         density.precision.numpy(),
         np.array([log_constant(density)]),
+        np.pad(held, ((0, more), (0, 0))).T,
     )
     return tuple(np.ascontiguousarray(table, dtype=real) for table in tables)

@@ -5,7 +5,8 @@
 
    The cost of an iteration with a latent step is `linearise`: LATENT + 1 products with the S x D frequencies and S sines
    and cosines. Tiles of FEATURES features keep what it touches in the first-level cache. A full step, for the few rows
-   that need one, costs D times as much. */
+   that need one, costs D times as much. Columns that no row moves are held: they count for the phases once, when a row
+   takes its lane, and are none of the D. */
 
 #include "vectors.h"
 
@@ -34,12 +35,15 @@ typedef struct {
     const REAL *theta, *theta0;                  /* LATENT; 1 */
     const REAL *density_frequencies, *density_phases, *density_weights; /* T x LATENT; T; T, with the amplitude */
     const REAL *mean, *precision, *constant;     /* LATENT; LATENT x LATENT; what log p adds to its exponents */
+    const REAL *held;                            /* held columns x features: their frequencies */
 } Surface;
 
 typedef struct {
     const double *x, *lower, *upper, *beta, *sign, *margin, *start; /* start may be null: met head-on */
+    const double *held;       /* the values of held columns */
     double tolerance;
     int64_t iterations, full; /* full: whether the steps are full ones */
+    int64_t held_columns;
     double *u, *objective, *h, *kkt;
     int64_t *taken;      /* iterations of each row */
     uint8_t *converged;
@@ -56,6 +60,8 @@ typedef struct {
     const Surface *surface;
     int64_t columns;
     vec *x, *lower, *upper, *proposal, *grad_f, *grad_h, *scratch;
+    vec *phases;              /* of the encoder's features, with the held columns */
+    REAL *line_of_phases;     /* room for those of one row */
     vec beta, sign, margin;
     Point here, there;
     vec *square[3], *line[6]; /* room for full steps: columns x columns, columns */
@@ -90,7 +96,8 @@ static vec density(const Surface *p, Point *at, int derivatives) {
 }
 
 /* The latent of at->u and, where asked, its Jacobian. */
-static void encode(const Surface *p, Point *at, int derivatives) {
+static void encode(const Group *g, Point *at, int derivatives) {
+    const Surface *p = g->surface;
     const int64_t columns = p->columns;
     vec slopes[FEATURES][LATENT];
     for (int k = 0; k < LATENT; k++) at->latent[k] = all(0);
@@ -98,7 +105,8 @@ static void encode(const Surface *p, Point *at, int derivatives) {
     for (int64_t first = 0; first < p->features; first += FEATURES) {
         for (int sheaf = 0; sheaf < FEATURES; sheaf += SHEAF) {
             vec phase[SHEAF];
-            sheaf_of_phases(p->sheaves + (first + sheaf) * columns, p->phases + first + sheaf, at->u, columns, phase);
+            for (int s = 0; s < SHEAF; s++) phase[s] = g->phases[first + sheaf + s];
+            add_to_sheaf(p->sheaves + (first + sheaf) * columns, at->u, columns, phase);
             for (int s = 0; s < SHEAF; s++) {
                 const REAL *w = p->weights + (first + sheaf + s) * LATENT;
                 vec sine, cosine;
@@ -125,7 +133,7 @@ static void encode(const Surface *p, Point *at, int derivatives) {
 }
 
 static void linearise(const Group *g, Point *at, int derivatives) {
-    encode(g->surface, at, derivatives);
+    encode(g, at, derivatives);
     vec square = all(0), logit = all(g->surface->theta0[0]);
     for (int64_t j = 0; j < g->columns; j++) square += (at->u[j] - g->x[j]) * (at->u[j] - g->x[j]);
     for (int k = 0; k < LATENT; k++) logit += all(g->surface->theta[k]) * at->latent[k];
@@ -176,8 +184,9 @@ static void first_order(const Group *g, Point *at) {
         vec gradient = g->grad_f[j] + eta * g->grad_h[j];
         vec projected = at->u[j] - clip(at->u[j] - gradient, g->lower[j], g->upper[j]);
         worst = most(worst, size(projected));
-        way += (at->u[j] - g->x[j]) * (at->u[j] - g->x[j]);
-        steep += g->grad_h[j] * g->grad_h[j];
+        mask movable = g->upper[j] > g->lower[j];
+        way += pick(movable, (at->u[j] - g->x[j]) * (at->u[j] - g->x[j]), all(0));
+        steep += pick(movable, g->grad_h[j] * g->grad_h[j], all(0));
     }
     vec scale = most(most(root(way), size(eta) * root(steep)), all(1));
     at->kkt = worst / scale, at->eta = eta;
@@ -630,8 +639,22 @@ static void enter(State *s, mask who, int stage) {
     s->steps = pick(who, all(0), s->steps);
 }
 
+/* What a row's held columns make of the phases. */
+static void hold(Group *g, const Rows *rows, int64_t row, int lane) {
+    const Surface *p = g->surface;
+    REAL *line = g->line_of_phases;
+    memcpy(line, p->phases, p->features * sizeof(REAL));
+    for (int64_t j = 0; j < rows->held_columns; j++) {
+        const REAL value = (REAL)rows->held[row * rows->held_columns + j], *z = p->held + j * p->features;
+        if (value != 0)
+            for (int64_t s = 0; s < p->features; s++) line[s] += z[s] * value;
+    }
+    for (int64_t s = 0; s < p->features; s++) g->phases[s][lane] = line[s];
+}
+
 static void load(Group *g, State *s, const Rows *rows, int lane) {
     const int64_t row = s->next++, columns = g->columns;
+    hold(g, rows, row, lane);
     for (int64_t j = 0; j < columns; j++) {
         g->x[j][lane] = (REAL)rows->x[row * columns + j];
         g->lower[j][lane] = (REAL)rows->lower[row * columns + j];
@@ -763,7 +786,9 @@ static vec *vectors(void **memory, int64_t n) {
 static Group *gathered(const Surface *surface, int full, void **block) {
     const int64_t columns = surface->columns;
     const int64_t more = full ? (6 + 3 * columns) * columns : 0;
-    const int64_t n = (9 + 2 * LATENT) * columns + more + (sizeof(Group) + sizeof(vec) - 1) / sizeof(vec);
+    const int64_t line = surface->features / LANES; /* features are padded to many more than there are lanes */
+    const int64_t n = (9 + 2 * LATENT) * columns + more + surface->features + line +
+                      (sizeof(Group) + sizeof(vec) - 1) / sizeof(vec);
     void *memory = *block = aligned_alloc(BYTES, n * sizeof(vec));
     if (!memory) return NULL;
     memset(memory, 0, n * sizeof(vec));
@@ -774,6 +799,7 @@ static Group *gathered(const Surface *surface, int full, void **block) {
                      &g->here.u, &g->there.u};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) *parts[i] = vectors(&memory, columns);
     g->here.jacobian = vectors(&memory, LATENT * columns), g->there.jacobian = vectors(&memory, LATENT * columns);
+    g->phases = vectors(&memory, surface->features), g->line_of_phases = (REAL *)vectors(&memory, line);
     for (int i = 0; full && i < 6; i++) g->line[i] = vectors(&memory, columns);
     for (int i = 0; full && i < 3; i++) g->square[i] = vectors(&memory, columns * columns);
     return g;

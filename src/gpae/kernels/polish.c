@@ -38,7 +38,7 @@ typedef struct {
     double beta, sign, margin;
     double *u, *grad_f, *grad_h, *trial;
     double value, h;
-    int64_t looks;
+    int64_t looks, *weighed;
     vec *phase, *sine, *moved, *slope_f, *slope_h; /* along the encoder's features */
 } Row;
 
@@ -113,7 +113,27 @@ static void values(const Row *r, const double *u, const double *latent, double *
     *value = 0.5 * square - r->beta * log_density(p, latent, score);
 }
 
-/* Value, h and both gradients at u, from its phases. */
+static inline int is_repairing(const Row *r) { return r->h < -SLACK; }
+
+/* Whether a feature may move next. Once the decision is bought nothing may be added to the change: what is one's own
+   stays so. */
+static int may_move(const Row *r, int64_t f) {
+    return !is_fixed(&r->who, f) && (is_repairing(r) || !is_own(&r->who, f, r->u));
+}
+
+/* The columns of features that may move, up to a multiple of ABREAST. */
+static int64_t columns_to_weigh(Row *r) {
+    const Layout *y = r->who.layout;
+    int64_t count = 0;
+    for (int64_t f = 0; f < y->features; f++)
+        if (may_move(r, f))
+            for (int64_t j = y->start[f]; j < y->start[f] + y->width[f]; j++) r->weighed[count++] = j;
+    const int64_t last = count;
+    while (count % ABREAST) r->weighed[count++] = r->weighed[last - 1];
+    return count;
+}
+
+/* Value and h at u, from its phases, and both gradients along what may move next. */
 static void linearise(Row *r) {
     const Surface *p = r->surface;
     const int64_t n = p->features / LANES;
@@ -127,15 +147,19 @@ static void linearise(Row *r) {
         for (int k = 0; k < LATENT; k++) up += w[k * n + s] * all(score[k]);
         r->slope_f[s] = up * r->sine[s], r->slope_h[s] = v[s] * r->sine[s];
     }
-    for (int64_t first = 0; first < p->columns; first += ABREAST) {
-        const vec *z = (const vec *)(p->by_column + first * p->features);
+    const int64_t count = columns_to_weigh(r);
+    for (int64_t first = 0; first < count; first += ABREAST) {
+        const vec *z[ABREAST];
         vec up[ABREAST], over[ABREAST];
-        for (int c = 0; c < ABREAST; c++) up[c] = over[c] = all(0);
+        for (int c = 0; c < ABREAST; c++) {
+            z[c] = (const vec *)(p->by_column + r->weighed[first + c] * p->features);
+            up[c] = over[c] = all(0);
+        }
         for (int64_t s = 0; s < n; s++)
             for (int c = 0; c < ABREAST; c++)
-                up[c] += z[c * n + s] * r->slope_f[s], over[c] += z[c * n + s] * r->slope_h[s];
+                up[c] += z[c][s] * r->slope_f[s], over[c] += z[c][s] * r->slope_h[s];
         for (int c = 0; c < ABREAST; c++) {
-            const int64_t j = first + c;
+            const int64_t j = r->weighed[first + c];
             r->grad_f[j] = p->metric[j] * (r->u[j] - r->who.x[j]) + r->beta * sum(up[c]);
             r->grad_h[j] = -r->sign * sum(over[c]);
         }
@@ -262,13 +286,12 @@ static void look_at(Row *r, const Move *m, double *value, double *h) {
 }
 
 /* Take the best of the moves that are tried; 0 where none is better than to stay. */
-static int move(Row *r, int repairing) {
+static int move(Row *r) {
+    const int repairing = is_repairing(r);
     Move best[TRIALS];
     int n_best = 0;
     for (int64_t f = 0; f < r->who.layout->features; f++) {
-        if (is_fixed(&r->who, f)) continue;
-        /* once the decision is bought nothing may be added to the change: what is one's own stays so */
-        if (!repairing && is_own(&r->who, f, r->u)) continue;
+        if (!may_move(r, f)) continue;
         if (r->who.layout->kind[f] == LEVELS) weigh_levels(r, f, repairing, best, &n_best);
         else weigh_number(r, f, repairing, best, &n_best);
     }
@@ -296,16 +319,16 @@ static int move(Row *r, int repairing) {
 static void local_search(Row *r) {
     all_phases(r);
     linearise(r);
-    for (int round = 0; round < REPAIRS && r->h < -SLACK; round++)
-        if (!move(r, 1)) return;
-    for (int round = 0; round < TIGHTENINGS && r->h >= -SLACK; round++)
-        if (!move(r, 0)) return;
+    for (int round = 0; round < REPAIRS && is_repairing(r); round++)
+        if (!move(r)) return;
+    for (int round = 0; round < TIGHTENINGS && !is_repairing(r); round++)
+        if (!move(r)) return;
 }
 
 /* ---- what is called ---- */
 
 static void *room(const Surface *p) {
-    const int64_t bytes = (5 * p->features + 4 * (p->columns + LANES)) * sizeof(double);
+    const int64_t bytes = (5 * p->features + 5 * (p->columns + LANES)) * sizeof(double);
     return aligned_alloc(BYTES, (bytes + BYTES - 1) / BYTES * BYTES);
 }
 
@@ -326,8 +349,9 @@ int polish_rows(const Surface *p, const Layout *layout, const Rows *rows, int64_
     Row r = {.surface = p, .who.layout = layout,
              .phase = along, .sine = along + n, .moved = along + 2 * n, .slope_f = along + 3 * n,
              .slope_h = along + 4 * n,
-             .u = across, .grad_f = across + columns, .grad_h = across + 2 * columns, .trial = across + 3 * columns};
-    memset(across, 0, 4 * columns * sizeof(double));
+             .u = across, .grad_f = across + columns, .grad_h = across + 2 * columns, .trial = across + 3 * columns,
+             .weighed = (int64_t *)(across + 4 * columns)};
+    memset(across, 0, 5 * columns * sizeof(double));
     for (int64_t at = first; at < end; at++) {
         take_place(&r, rows, at, p);
         snap(&r.who, r.u);

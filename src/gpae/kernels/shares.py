@@ -4,6 +4,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ Array = NDArray[np.float64]
 SHEAF = 8
 """Phases that the libraries sum side by side."""
 _CORES = os.cpu_count() or 1
-_SHARE = 512
+_SHARE, _LEAST = 512, 32
 """Rows that a thread takes at once: enough to keep its lanes full, few enough to share the last ones evenly."""
 
 
 class PackedSurface(ctypes.Structure):
-    """The Surface of newton.c and of polish.c: three sizes, then where the tables lie; the last is polish.c's alone."""
+    """The Surface of newton.c and of polish.c: three sizes, then where the tables lie."""
 
     _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 13))
 
@@ -38,18 +39,25 @@ def in_shares(n: int, work: Callable[[ctypes.c_int64, ctypes.c_int64], int]) -> 
 
     ctypes lets go of the interpreter's lock while C runs.
     """
+    workers = min(torch.get_num_threads(), _CORES)
+    size = min(_SHARE, max(_LEAST, -(-n // workers)))
 
     def share(first: int) -> int:
-        return work(ctypes.c_int64(first), ctypes.c_int64(min(first + _SHARE, n)))
+        return work(ctypes.c_int64(first), ctypes.c_int64(min(first + size, n)))
 
-    workers = min(torch.get_num_threads(), _CORES, -(-n // _SHARE))
-    if workers <= 1:
-        failed = max(map(share, range(0, n, _SHARE)), default=0)
+    shares = range(0, n, size)
+    if workers == 1 or len(shares) <= 1:
+        failed = max(map(share, shares), default=0)
     else:
-        with ThreadPoolExecutor(workers) as pool:
-            failed = max(pool.map(share, range(0, n, _SHARE)))
+        failed = max(_threads(workers, os.getpid()).map(share, shares))
     if failed:
         raise MemoryError("the compiled search found no memory for its rows")
+
+
+@lru_cache(maxsize=4)
+def _threads(workers: int, process: int) -> ThreadPoolExecutor:
+    """Threads that wait for work, made once: a forked process has none of its parent's."""
+    return ThreadPoolExecutor(workers, thread_name_prefix="gpae")
 
 
 def aligned(table: NDArray[Any]) -> NDArray[Any]:

@@ -296,12 +296,12 @@ def _first_order(u, x, lower, upper, grad_f, grad_h, n, COLUMNS: tl.constexpr, z
     worst, way, steep = zero, zero, zero
     for j in range(COLUMNS):
         at, f, h = tl.load(u + j * n), tl.load(grad_f + j * n), tl.load(grad_h + j * n)
-        to = at - (f + eta * h)
-        to = tl.minimum(tl.maximum(to, tl.load(lower + j * n)), tl.load(upper + j * n))
+        low, high = tl.load(lower + j * n), tl.load(upper + j * n)
+        to = tl.minimum(tl.maximum(at - (f + eta * h), low), high)
         worst = tl.maximum(worst, tl.abs(at - to))
         by = at - tl.load(x + j * n)
-        way += by * by
-        steep += h * h
+        way += tl.where(high > low, by * by, 0.0)
+        steep += tl.where(high > low, h * h, 0.0)
     scale = tl.maximum(tl.maximum(tl.sqrt(way), tl.abs(eta) * tl.sqrt(steep)), 1.0)
     return worst / scale, eta
 

@@ -106,10 +106,10 @@ static inline vec cosine_of(vec a) {
 }
 #endif
 
-/* Zx + c for the features of one sheaf; z is columns x SHEAF. */
-static inline void sheaf_of_phases(const REAL *z, const REAL *c, const vec *x, int64_t columns, vec phase[SHEAF]) {
+/* Add Zx to the phases of one sheaf; z is columns x SHEAF. */
+static inline void add_to_sheaf(const REAL *z, const vec *x, int64_t columns, vec phase[SHEAF]) {
     vec sum[SHEAF]; /* of one's own: the compiler keeps these in registers */
-    for (int s = 0; s < SHEAF; s++) sum[s] = all(c[s]);
+    for (int s = 0; s < SHEAF; s++) sum[s] = phase[s];
     for (int64_t j = 0; j < columns; j++, z += SHEAF) {
         vec value = x[j];
         for (int s = 0; s < SHEAF; s++) sum[s] += all(z[s]) * value;

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeGuard
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from gpae.kernels.finisher import Finisher
@@ -39,15 +39,16 @@ class Walker:
         """From ``start`` (None: from the boundary, met head-on) by latent steps, and full ones where these fail."""
         near = self.single.solve(problem.tensors(), start, tolerance=max(COARSE, tolerance), iterations=_LATENT)
         solution = _widened(near, problem)
-        late = (~near.converged | (tolerance < COARSE)).nonzero().squeeze(1)
-        if len(late):
-            part = problem.rows(late)
-            at = self.double.solve(part.tensors(), solution.u[late], tolerance=tolerance, iterations=_ARRIVING)
-            solution = solution.replaced(late, self._with_full_steps(part, at, near.iterations[late], tolerance))
-        return solution
+        if tolerance >= COARSE:
+            return solution
+        at = self.double.solve(problem.tensors(), solution.u, tolerance=tolerance, iterations=_ARRIVING)
+        return self._with_full_steps(problem, at, near.iterations, tolerance)
 
     def descend_warily(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
         """The same with few latent steps, which may lead a row whom they do not bring home into a corner."""
+        if tolerance >= COARSE:
+            few = self.single.solve(problem.tensors(), start, tolerance=tolerance, iterations=_FEW)
+            return _widened(few, problem)
         at = self.double.solve(problem.tensors(), start, tolerance=tolerance, iterations=_FEW)
         return self._with_full_steps(problem, at, torch.zeros_like(at.iterations), tolerance)
 
@@ -71,10 +72,11 @@ def _solution(walked: Walked, before: Int[Tensor, " B"]) -> Solution:
     return Solution(walked.u, walked.objective, walked.h.abs(), walked.kkt, before + walked.iterations)
 
 
-def walker(surface: Surface) -> Walker | None:
-    """The compiled search on a surface; None where there is none for it."""
+def walker(surface: Surface, held: Bool[Tensor, " D"] | None = None) -> Walker | None:
+    """The compiled search on a surface, where no row moves the held columns; None where there is none for it."""
     model = surface.model
-    return _walker(model, surface.density, surface.device) if _is_plain(model) else None
+    which = None if held is None else tuple(held.tolist())
+    return _walker(model, surface.density, surface.device, which) if _is_plain(model) else None
 
 
 def finisher(surface: Surface, layout: Layout) -> Finisher | None:
@@ -91,11 +93,12 @@ def _is_plain(model: Any) -> TypeGuard[AutoEncoder]:
 # to pack a surface takes as long as to search for a row or two, and it is asked for at every step of a search
 
 
-@lru_cache(maxsize=8)
-def _walker(model: AutoEncoder, density: Tilt, device: str) -> Walker | None:
-    double = Lanes.of(model, density, "double")
+@lru_cache(maxsize=16)
+def _walker(model: AutoEncoder, density: Tilt, device: str, which: tuple[bool, ...] | None) -> Walker | None:
+    held = None if which is None else torch.tensor(which)
+    double = Lanes.of(model, density, "double", held)
     on_gpu = Slots.of(model, density, device) if device == "cuda" else None
-    single = on_gpu or Lanes.of(model, density, "single")
+    single = on_gpu or Lanes.of(model, density, "single", held)
     return None if single is None or double is None else Walker(single, double)
 
 

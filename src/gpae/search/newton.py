@@ -35,15 +35,17 @@ def solve(
     *,
     start: Float[Tensor, "B D"] | None = None,
     tolerance: float = 3e-4,
+    held: Bool[Tensor, " D"] | None = None,
 ) -> Solution:
     """Solve every row's relaxed problem from ``start`` (default: the boundary, met head-on).
 
     A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
-    the end every row is restored onto the boundary plus margin. Rows that stall are started a second time.
+    the end every row is restored onto the boundary plus margin. Rows that stall are started a second time. ``held`` are
+    columns where no row's bounds leave room: to say so saves their part of every step.
     """
     if surface.units is not None:
-        return solved_in_units(solve, surface, problem, start, tolerance=tolerance)
-    compiled = None if problem.x.is_cuda else walker(surface)
+        return solved_in_units(solve, surface, problem, start, tolerance=tolerance, held=held)
+    compiled = None if problem.x.is_cuda else walker(surface, held)
     plain = partial(_descend, surface)
     first, again = (plain, plain) if compiled is None else (compiled.descend, compiled.descend_warily)
     solution = first(problem, start, tolerance)

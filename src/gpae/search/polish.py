@@ -120,7 +120,7 @@ def _settle(
         part, start = problem.rows(moved), pinned.clone()
         lower, upper = (torch.where(discrete, pinned[moved], bound) for bound in (part.lower, part.upper))
         reduced = Problem(part.x, lower, upper, part.beta, part.sign, part.margin)
-        start[moved] = newton.solve(surface, reduced, start=pinned[moved], tolerance=newton.COARSE).u
+        start[moved] = newton.solve(surface, reduced, start=pinned[moved], tolerance=newton.COARSE, held=discrete).u
     return _snap(problem, layout, start)
 
 

@@ -149,8 +149,8 @@ def _values(
 def kkt_residual(surface: Surface, problem: Problem, point: Point) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
     """Scaled first-order residual and its best multiplier eta.
 
-    The Lagrangian's gradient, projected onto the bounds, in the sup norm, over max(1, |delta|, |eta| |J theta|).
-    The multiplier is the least-squares one over the columns that are free to move.
+    The Lagrangian's gradient, projected onto the bounds, in the sup norm, over max(1, |delta|, |eta| |J theta|), all of
+    columns whose bounds leave room. The multiplier is the least-squares one over the columns that are free to move.
     """
     delta = point.u - problem.x
     downhill = torch.bmm(point.score.unsqueeze(1), point.jacobian).squeeze(1)
@@ -160,7 +160,9 @@ def kkt_residual(surface: Surface, problem: Problem, point: Point) -> tuple[Floa
     eta = _multiplier(problem, point.u, grad_f, grad_h)
     gradient = grad_f + eta.unsqueeze(1) * grad_h
     projected = point.u - torch.clamp(point.u - gradient, problem.lower, problem.upper)
-    scale = torch.maximum(delta.norm(dim=1), eta.abs() * grad_h.norm(dim=1)).clamp(min=1.0)
+    movable = problem.upper > problem.lower
+    way, steepness = ((part * movable).norm(dim=1) for part in (delta, grad_h))
+    scale = torch.maximum(way, eta.abs() * steepness).clamp(min=1.0)
     return projected.abs().amax(1) / scale, eta
 
 
