@@ -86,7 +86,7 @@ def test_answers_are_those_of_torch(sizes: tuple[int, int, int], monkeypatch: py
     problem = refused(surface)
     packed(surface)
     fast = newton.solve(surface, problem)
-    monkeypatch.setattr(newton, "walker", lambda _: None)
+    monkeypatch.setattr(newton, "walker", lambda *_: None)
     plain = newton.solve(surface, problem)
     assert (fast.violation <= plain.violation.clamp(min=1e-8)).double().mean() >= 0.98
     assert (fast.kkt <= 1e-3).double().mean() >= (plain.kkt <= 1e-3).double().mean() - 0.02
@@ -138,6 +138,28 @@ def test_a_start_is_where_it_begins() -> None:
     done = first.converged
     assert (again.iterations[done] <= 1).all()
     torch.testing.assert_close(again.u[done], first.u[done], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("held", [(1, 3), (0,), (0, 1, 2, 3)])
+def test_a_column_that_is_held_counts_as_one_that_cannot_move(held: tuple[int, ...]) -> None:
+    surface = drawn(60, 5, 3)
+    problem = refused(surface)
+    still = torch.zeros(5, dtype=torch.bool)
+    still[list(held)] = True
+    elsewhere = torch.where(still, 1.0 - problem.x, problem.x)
+    lower, upper = (torch.where(still, elsewhere, bound) for bound in (problem.lower, problem.upper))
+    pinned = dataclasses.replace(problem, lower=lower, upper=upper).tensors()
+    narrow = Lanes.of(surface.model, surface.density, "double", still)
+    assert narrow is not None
+    wide = packed(surface)
+    for a, b in zip(narrow.evaluate(pinned, elsewhere), wide.evaluate(pinned, elsewhere), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
+    one, other = (lanes.solve(pinned, elsewhere, tolerance=3e-4, iterations=20) for lanes in (narrow, wide))
+    assert torch.equal(one.u[:, still], elsewhere[:, still])
+    same = (one.u - other.u).abs().amax(1) <= 1e-8
+    assert same.double().mean() >= 0.98  # bits differ, and a row on the edge of two ways may take the other
+    torch.testing.assert_close(one.objective[same], other.objective[same], rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(one.kkt[same], other.kkt[same], rtol=1e-4, atol=1e-8)
 
 
 def test_nobody_is_nothing() -> None:

@@ -20,7 +20,7 @@ from gpae.table.layout import Layout
 
 __all__ = ["Finished", "Finisher"]
 
-_LANES = 8
+_LANES = 16
 _AGREES = 1e-9
 """How far a logit or a log density may be from torch's, relative to the largest, for the library to be believed."""
 
@@ -67,8 +67,8 @@ class Finisher:
             return None
         columns = layout.width
         width = columns + -columns % BLOCK
-        tables = (*_surface_tables(model, density, width), _metric(units, columns, width))
-        surface = PackedSurface((len(tables[1]), width, len(tables[7])), pointers(tables))
+        tables = _surface_tables(model, density, _metric(units, columns, width))
+        surface = PackedSurface((len(tables[0]), width, len(tables[-1])), pointers(tables))
         finisher = cls(compiled, tables, surface, rules, columns, width)
         return finisher if finisher._agrees(model, density) else None
 
@@ -101,23 +101,28 @@ def _metric(units: Float[Tensor, " D"] | None, columns: int, width: int) -> Tabl
     return metric
 
 
-def _surface_tables(model: AutoEncoder, density: Tilt, width: int) -> tuple[Table, ...]:
-    """The tables of polish.c's Surface, in its order."""
+def _surface_tables(model: AutoEncoder, density: Tilt, metric: Table) -> tuple[Table, ...]:
+    """The tables of along.h's Surface, in its order."""
     S, D = model.encoder.frequencies.shape
     more, more_density = -S % _LANES, -len(density.weights) % _LANES
     weights = np.pad(model.encoder.amplitude * model.encoder_weights.numpy().T, ((0, 0), (0, more)))
-    tables = (
-        np.pad(model.encoder.frequencies.numpy().T, ((0, width - D), (0, more))),
+    small = (
         np.pad(model.encoder.phases.numpy(), (0, more)),
-        weights,
         model.theta.numpy() @ weights,
         model.theta.numpy(),
         model.theta0.reshape(1).numpy(),
-        np.pad(density.fmap.frequencies.numpy().T, ((0, 0), (0, more_density))),
-        np.pad(density.fmap.phases.numpy(), (0, more_density)),
-        np.pad(density.fmap.amplitude * density.weights.numpy(), (0, more_density)),
         density.mean.numpy(),
         density.precision.numpy(),
         np.array([log_constant(density)]),
+        metric,
     )
-    return tuple(aligned(np.asarray(table, dtype=np.float64)) for table in tables)
+    in_both_precisions = (
+        np.pad(model.encoder.frequencies.numpy().T, ((0, len(metric) - D), (0, more))),
+        weights,
+        np.pad(density.fmap.frequencies.numpy().T, ((0, 0), (0, more_density))),
+        np.pad(density.fmap.phases.numpy(), (0, more_density)),
+        np.pad(density.fmap.amplitude * density.weights.numpy(), (0, more_density)),
+    )
+    exact = (aligned(np.asarray(table, dtype=np.float64)) for table in (*small, *in_both_precisions))
+    rough = (aligned(np.asarray(table, dtype=np.float32)) for table in in_both_precisions)
+    return *exact, *rough

@@ -283,7 +283,7 @@ static Step latent_step(const Group *g, vec damping, mask walking) {
     for (int64_t j = 0; j < columns; j++) {
         mask movable = g->upper[j] > g->lower[j];
         steep += pick(movable, g->grad_h[j] * g->grad_h[j], all(0));
-        held[j] = (vec)~movable, wish[j] = g->x[j];
+        held[j] = (vec)~movable, wish[j] = clip(g->x[j], g->lower[j], g->upper[j]);
     }
     vec cap = all(4) * (size(at->eta) + size(at->h) / most(steep, all(TINY)));
     Step step = {.eta = at->eta};

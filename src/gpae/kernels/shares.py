@@ -26,7 +26,7 @@ _SHARE, _LEAST = 512, 32
 class PackedSurface(ctypes.Structure):
     """The Surface of newton.c and of polish.c: three sizes, then where the tables lie."""
 
-    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 13))
+    _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 18))
 
 
 def agree(pairs: Iterable[tuple[Tensor, Tensor]], tolerance: float) -> bool:

@@ -325,11 +325,11 @@ def _latent_step(
     shrink = 1.0 / (1.0 + damping)
     steep = zero
     for j in range(COLUMNS):
-        movable = tl.load(upper + j * n) > tl.load(lower + j * n)
-        slope = tl.load(grad_h + j * n)
+        low, high = tl.load(lower + j * n), tl.load(upper + j * n)
+        movable, slope = high > low, tl.load(grad_h + j * n)
         steep += tl.where(movable, slope * slope, 0.0)
         tl.store(held + j * n, tl.where(movable, 0.0, 1.0))
-        tl.store(wish + j * n, tl.load(x + j * n), mask=walking)
+        tl.store(wish + j * n, tl.minimum(tl.maximum(tl.load(x + j * n), low), high), mask=walking)
     cap = 4.0 * (tl.abs(eta) + tl.abs(h) / tl.maximum(steep, _TINY))
     settled = ~walking
     round_, moving = 0, 1

@@ -53,7 +53,8 @@ def latent_step(
     anchor = (problem.x + mu * point.u) / (1 + mu)
     eye = torch.eye(J.shape[1], dtype=J.dtype, device=J.device)
     cap = _multiplier_cap(problem, point, _times(J.mT, theta), eta)
-    free, new = problem.upper > problem.lower, problem.x
+    # who is pinned elsewhere than at the own value is there from the first round on
+    free, new = problem.upper > problem.lower, problem.x.clamp(problem.lower, problem.upper)
     settled = torch.zeros_like(eta, dtype=torch.bool)
     for _ in range(_ROUNDS):
         K = (J * free.unsqueeze(1)) @ J.mT / (1 + mu).unsqueeze(2)
