@@ -35,7 +35,7 @@ class Experience:
         """Search for some people; None where nobody gets there, or the encoder is not a plain one."""
         if not isinstance(surface.model, AutoEncoder):
             return None
-        solution = newton.solve(surface, problem, tolerance=newton.COARSE)
+        solution = newton.solve(surface, problem)
         there = solution.violation <= _REACHED * problem.margin
         if not bool(there.any()):
             return None

@@ -41,8 +41,14 @@ def solve(
 
     A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
     the end every row is restored onto the boundary plus margin. Rows that stall are started a second time. ``held`` are
-    columns where no row's bounds leave room: to say so saves their part of every step.
+    columns where bounds leave no room: to say so saves their part of every step. (Rows that have room there after all
+    do without.)
     """
+    if held is not None and bool((roaming := ((problem.upper > problem.lower) & held).any(1)).any()):
+        solution, still = solve(surface, problem, start=start, tolerance=tolerance), (~roaming).nonzero().squeeze(1)
+        begin = None if start is None else start[still]
+        others = solve(surface, problem.rows(still), start=begin, tolerance=tolerance, held=held)
+        return solution.replaced(still, others)
     if surface.units is not None:
         return solved_in_units(solve, surface, problem, start, tolerance=tolerance, held=held)
     compiled = None if problem.x.is_cuda else walker(surface, held)

@@ -52,7 +52,8 @@ class PlanSearch:
         if self.solver == "reference":
             return reference.solve(self.surface, problem)
         # what follows settles and rounds: more digits than these would not be seen
-        solve = partial(newton.solve, self.surface, tolerance=newton.COARSE)
+        fixed = torch.as_tensor(self.layout.fixed)
+        solve = partial(newton.solve, self.surface, tolerance=newton.COARSE, held=fixed)
         if self.experience is None:
             return solve(problem)
         to_favour = problem.sign > 0

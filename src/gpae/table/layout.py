@@ -135,6 +135,11 @@ class Layout:
         return mask
 
     @cached_property
+    def fixed(self) -> Mask:
+        """Which encoded columns nobody may change (D)."""
+        return np.repeat([b.change is Change.fixed for b in self.features], [b.width for b in self.features])
+
+    @cached_property
     def groups(self) -> list[NDArray[np.intp]]:
         """Column indices of each one-hot group."""
         return [np.arange(b.start, b.start + b.width) for b in self.features if isinstance(b, LevelBlock)]
