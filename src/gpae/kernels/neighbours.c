@@ -30,10 +30,9 @@ static inline void from_group(const REAL *group, const REAL *x, int64_t columns,
 #define SPARE 4    /* a pool holds so many times what is wanted */
 #define SAMPLE 8   /* of so many groups one is looked at first, for a bound */
 
-typedef struct {
-    REAL square;
-    int32_t row;
-} Near;
+/* A squared distance and a row in one number: bits of numbers that are not negative are in the order of the numbers, and
+   of two rows as near the first comes first. */
+typedef uint64_t Near;
 
 typedef struct {
     Near *near;
@@ -41,10 +40,31 @@ typedef struct {
     REAL bound; /* what is not nearer than this is not among the nearest */
 } Pool;
 
-static inline int nearer(Near a, Near b) { return a.square < b.square || (a.square == b.square && a.row < b.row); }
+static inline Near near_row(float square, int64_t row) {
+    uint32_t bits;
+    memcpy(&bits, &square, sizeof bits);
+    return (Near)bits << 32 | (Near)row;
+}
 
-static int in_order(const void *a, const void *b) {
-    return nearer(*(const Near *)a, *(const Near *)b) ? -1 : nearer(*(const Near *)b, *(const Near *)a);
+static inline int64_t row_of(Near a) { return (int64_t)(a & 0xffffffff); }
+
+static inline float square_of(Near a) {
+    const uint32_t bits = (uint32_t)(a >> 32);
+    float square;
+    memcpy(&square, &bits, sizeof square);
+    return square;
+}
+
+/* Shell's sort: a few dozen, or a few thousand where somebody is hard to answer. */
+static void sort(Near *near, int64_t n) {
+    static const int gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
+    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++)
+        for (int64_t i = gaps[g]; i < n; i++) {
+            const Near moving = near[i];
+            int64_t at = i;
+            for (; at >= gaps[g] && moving < near[at - gaps[g]]; at -= gaps[g]) near[at] = near[at - gaps[g]];
+            near[at] = moving;
+        }
 }
 
 /* Bring the n nearest to the front, the furthest of them to place n - 1 (Hoare's selection). */
@@ -55,8 +75,8 @@ static void thin_out(Pool *pool, int64_t n) {
         const Near pivot = near[(low + high) / 2];
         int64_t i = low, j = high;
         while (i <= j) {
-            while (nearer(near[i], pivot)) i++;
-            while (nearer(pivot, near[j])) j--;
+            while (near[i] < pivot) i++;
+            while (pivot < near[j]) j--;
             if (i > j) break;
             const Near swapped = near[i];
             near[i++] = near[j], near[j--] = swapped;
@@ -65,16 +85,19 @@ static void thin_out(Pool *pool, int64_t n) {
         else if (n - 1 >= i) low = i;
         else break;
     }
-    pool->count = n, pool->bound = near[n - 1].square;
+    pool->count = n, pool->bound = square_of(near[n - 1]);
 }
 
 static inline void add_group(const Table *t, const REAL *x, int64_t group, int64_t wanted, Pool *pool) {
     vec square[CHAINS];
     from_group(t->groups + group * t->columns, x, t->columns, square);
+    vec closest = square[0];
+    for (int c = 1; c < CHAINS; c++) closest = least(closest, square[c]);
+    if (!any(closest < all(pool->bound))) return;
     for (int c = 0; c < CHAINS; c++) {
         if (!any(square[c] < all(pool->bound))) continue;
         for (int l = 0; l < LANES; l++) { /* written in any case, kept if the next does not take its place */
-            pool->near[pool->count] = (Near){square[c][l], (int32_t)(group + c * LANES + l)};
+            pool->near[pool->count] = near_row(square[c][l], group + c * LANES + l);
             pool->count += square[c][l] < pool->bound;
         }
     }
@@ -98,7 +121,7 @@ static void in_their_order(const Table *t, const REAL *x, int64_t wanted, Pool *
         for (int64_t group = 0; group < t->rows; group += GROUP) add_group(t, x, group, wanted, pool);
     }
     thin_out(pool, wanted);
-    qsort(pool->near, wanted, sizeof(Near), in_order);
+    sort(pool->near, wanted);
 }
 
 /* For rows first..end - 1 of x the `wanted` nearest rows of the table (which has as many), nearest first. Returns 0, or
@@ -119,7 +142,7 @@ int nearest_rows(const Table *t, const REAL *x, int64_t wanted, int64_t *index, 
             for (int64_t i = 0; i < here; i++) add_group(t, own + i * t->columns, group, wanted, &pools[i]);
         for (int64_t i = 0; i < here; i++) {
             in_their_order(t, own + i * t->columns, wanted, &pools[i]);
-            for (int64_t n = 0; n < wanted; n++) index[(at + i) * wanted + n] = pools[i].near[n].row;
+            for (int64_t n = 0; n < wanted; n++) index[(at + i) * wanted + n] = row_of(pools[i].near[n]);
         }
     }
     free(memory);

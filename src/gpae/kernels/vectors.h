@@ -1,5 +1,8 @@
 /* Vectors of REAL, the sine and cosine of one, and phases; LATENT is the latent dimension, where there is one. */
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,9 +32,13 @@ static inline vec size(vec a) { return most(a, -a); }
 static inline mask nobody(void) { return (mask){}; }
 
 static inline int any(mask m) {
+#ifdef __AVX512F__
+    return _mm512_test_epi32_mask((__m512i)m, (__m512i)m) != 0; /* the compiler takes the lanes one by one */
+#else
     whole sum = 0;
     for (int l = 0; l < LANES; l++) sum |= m[l];
     return sum != 0;
+#endif
 }
 
 static inline vec root(vec a) {
