@@ -18,6 +18,8 @@
 #define RESTORED 1e-9
 #endif
 
+#define NEAR ((REAL)1e-3)      /* share of the margin by which a row that has arrived may miss the boundary */
+#define COARSE 1e-3           /* a tolerance from which on the answer will be rounded: search/compiled.py */
 #define ROUNDS 12             /* of the active set in a step */
 #define LATENT_DAMPING 4
 #define AT_BOUND ((REAL)1e-6)
@@ -722,19 +724,24 @@ static mask judge(const Group *g, State *s, const Step *step) {
     return walking & ((ratio > all((REAL)1e-3)) | nearer);
 }
 
+/* How near the boundary a row must end: where a coarse answer will do, it need not be nearer than on arrival. */
+static vec restored(const Group *g, const Rows *rows) {
+    return rows->tolerance < COARSE ? all(RESTORED) : most(all(RESTORED), all(NEAR) * g->margin);
+}
+
 /* Who is done with a stage goes on to the next; a lane may pass through several at once. */
 static void advance(const Group *g, State *s, const Rows *rows, mask stuck) {
     const Point *at = &g->here;
     vec miss = size(at->h);
     mask met = s->stage[MEET] & ((miss <= all((REAL)1e-2)) | stuck | (s->steps >= all(MEETING)));
     enter(s, met, WALK);
-    mask there = (at->kkt <= all((REAL)rows->tolerance)) & (miss <= all((REAL)1e-3) * g->margin);
+    mask there = (at->kkt <= all((REAL)rows->tolerance)) & (miss <= all(NEAR) * g->margin);
     mask lost = s->damping >= all(LOST);
     mask out = s->stage[WALK] & (there | lost | (s->steps >= all((REAL)rows->iterations)));
     for (int l = 0; l < LANES; l++)
         if (out[l]) s->converged[l] = there[l] != 0;
     enter(s, out, RESTORE);
-    enter(s, s->stage[RESTORE] & ((miss <= all(RESTORED)) | (stuck & ~out) | (s->steps >= all(RESTORING))), IDLE);
+    enter(s, s->stage[RESTORE] & ((miss <= restored(g, rows)) | (stuck & ~out) | (s->steps >= all(RESTORING))), IDLE);
 }
 
 static void search(Group *g, State *s, const Rows *rows) {

@@ -61,7 +61,7 @@ static inline double after(const Layout *y, const Move *m, int64_t place) {
 }
 
 /* Weigh a move by the linear model, and keep it if it is among the best. */
-static void weigh(Search *q, Move m) {
+static inline void weigh(Search *q, Move m) {
     const Row *r = &q->row;
     const Layout *y = r->who.layout;
     const int64_t at = y->start[m.feature], width = y->width[m.feature];

@@ -40,7 +40,8 @@ def solve(
     """Solve every row's relaxed problem from ``start`` (default: the boundary, met head-on).
 
     A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
-    the end every row is restored onto the boundary plus margin. Rows that stall are started a second time. ``held`` are
+    the end every row is restored onto the boundary plus margin (not so at a coarse tolerance, where the compiled search
+    leaves it at that). Rows that stall are started a second time. ``held`` are
     columns where bounds leave no room: to say so saves their part of every step. (Rows that have room there after all
     do without.)
     """
