@@ -11,6 +11,7 @@ from gpae.clock import Deadline
 from gpae.plan_finder import Asked, PlanFinder, Plans
 from gpae.proofs.enumeration import by_every_row
 from gpae.results import Status
+from gpae.search.neighbourhood import Surroundings
 from gpae.search.worth import TASTES
 from gpae.table.constraints import read_constraints
 from gpae.table.freedom import Freedom
@@ -57,8 +58,7 @@ def prove(person: Freedom, seconds: float, margin: float) -> Any:
 
 FINDER = PlanFinder(
     logits=logits,
-    favourable=ROWS[score(TRAIN) > 0],
-    scale=np.where(LAYOUT.continuous, 1 / ROWS.std(axis=0), 1.0),
+    around=Surroundings.of(ROWS[score(TRAIN) > 0], np.where(LAYOUT.continuous, 1 / ROWS.std(axis=0), 1.0)),
     provers=(prove,),
 )
 

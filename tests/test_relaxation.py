@@ -13,6 +13,7 @@ from gpae.proofs.enumeration import by_every_row
 from gpae.proofs.rules import by_rules
 from gpae.relaxation import Question, explained_refusals
 from gpae.results import Status
+from gpae.search.neighbourhood import Surroundings
 from gpae.table.change import Change
 from gpae.table.constraints import read_constraints
 from gpae.table.layout import Layout
@@ -54,8 +55,7 @@ CAPPED = {"kind": "range", "feature": "income", "maximum": 50}
 def finder(model: Any = score) -> PlanFinder:
     return PlanFinder(
         logits=lambda freedom, person, U: model(freedom.values(U, person)),
-        favourable=ROWS[score(TRAIN) > 0],
-        scale=np.where(LAYOUT.continuous, 1 / ROWS.std(axis=0), 1.0),
+        around=Surroundings.of(ROWS[score(TRAIN) > 0], np.where(LAYOUT.continuous, 1 / ROWS.std(axis=0), 1.0)),
         provers=(
             by_rules,
             lambda person, *_: by_every_row(person, lambda people, U: model(people.values(U))),

@@ -1,7 +1,7 @@
 """What an explainer has learnt: how tables are read, a method, the model that decides, and how far to trust it."""
 
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from gpae.proofs.enumeration import by_every_row
 from gpae.proofs.fourier import by_branch_and_bound
 from gpae.proofs.rules import by_rules
 from gpae.rehearsal import AT_MOST, RETRAINED, rehearsed
+from gpae.search.neighbourhood import Surroundings
 from gpae.search.refine import Logits
 from gpae.table.codec import Codec, Encoded
 from gpae.table.constraint import Array
@@ -171,8 +172,7 @@ class Learnt:
         every = partial(_by_every_row, lasting or decides.logits, survival)
         return PlanFinder(
             logits=decides.logits,
-            favourable=self.favourable.some,
-            scale=self.scale,
+            around=_surroundings(self),
             propose=guide or (None if quick else self.method.proposals),
             refit=None if guide is None or self.given is None else guide.refitted,
             provers=(by_rules, every, *(self.provers if self.given else self._own_provers())),
@@ -248,6 +248,12 @@ class Learnt:
         )
         known = None if fidelity is None else Fidelity(**fidelity)
         return cls(codec, method, favourable, arrays["scale"], trust, fidelity=known)
+
+
+@lru_cache(maxsize=4)
+def _surroundings(learnt: Learnt) -> Surroundings:
+    """Packed once: every call asks."""
+    return Surroundings.of(learnt.favourable.some, learnt.scale)
 
 
 def _by_every_row(

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.arrays import Rows
 from gpae.clock import NEVER, Deadline
 from gpae.progress import report
 from gpae.proofs.certificate import Certificate, Prove
 from gpae.results import Counterfactuals, Status
-from gpae.search.neighbourhood import Neighbourhood
+from gpae.search.neighbourhood import Surroundings
 from gpae.search.recourse import Found, search_plans
 from gpae.search.refine import Count, Judge, Logits
 from gpae.search.repair import snapped
@@ -119,10 +118,8 @@ class PlanFinder:
 
     logits: Logits
     """What the model says that decides."""
-    favourable: Rows
-    """Encoded rows that the model favours."""
-    scale: Array
-    """D: one over the standard deviation of numbers, 1 for everything else."""
+    around: Surroundings
+    """Rows that the model favours."""
     propose: Propose | None = None
     refit: Refit | None = None
     """For a guiding search that does not know the model itself."""
@@ -186,7 +183,7 @@ class PlanFinder:
         cost = np.zeros(len(row))
         for part in NEVER.portions(len(row), _TOGETHER, _TOGETHER):
             people = freedom.rows(row[part])
-            near = Neighbourhood.of(people.x, self.favourable, self.scale, _NEIGHBOURS)
+            near = self.around.near(people.x, _NEIGHBOURS)
             cost[part], _ = Worth(people, near, taste).of(np.arange(len(people)), u[part])
         return Found(row, u, cost)
 
@@ -245,7 +242,7 @@ class PlanFinder:
         careful: bool = True,
     ) -> Found:
         wanted = self.careful if careful and self.careful is not None else self.wanted
-        near = Neighbourhood.of(part.x, self.favourable, self.scale, n_neighbours)
+        near = self.around.near(part.x, n_neighbours)
         judge = Judge(wanted, np.ones(len(part)), np.full(len(part), asked.margin), count, asked.deadline)
         return search_plans(part, judge, near, proposals, asked.k, asked.taste, hard=hard)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpae.kernels.compiled import why_not
-from gpae.search.neighbourhood import _BLOCK, _FEW, Neighbourhood, _blocks
+from gpae.search.neighbourhood import _BLOCK, _FEW, Neighbourhood, Surroundings, _blocks
 
 P, N, D, M = 9, 300, 4, 40
 SCALE = np.array([1.0, 3.0, 0.5, 1.0])
@@ -15,12 +15,16 @@ def people(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return rng.random((P, D)), rng.random((N, D))
 
 
+def near_rows(x: np.ndarray, favourable: np.ndarray) -> Neighbourhood:
+    return Surroundings.of(favourable, SCALE).near(x, M)
+
+
 @pytest.fixture(params=["compiled", "plain"])
 def near(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Neighbourhood:
     if request.param == "plain":
         monkeypatch.setenv("GPAE_KERNELS", "off")
-    near = Neighbourhood.of(*people(), SCALE, M)
-    if request.param == "compiled" and near.compiled is None:
+    near = near_rows(*people())
+    if request.param == "compiled" and near.around.compiled is None:
         pytest.skip(f"nothing is compiled here: {why_not('neighbours.c')}")
     return near
 
@@ -76,7 +80,7 @@ def test_nor_does_who_else_asks(near: Neighbourhood) -> None:
     together = near.distance(person, U)
     alone = np.concatenate([near.distance(person[[i]], U[[i]]) for i in range(0, len(U), 11)])
     np.testing.assert_array_equal(alone, together[::11])
-    few = Neighbourhood.of(people()[0][[5, 0]], people()[1], SCALE, M)
+    few = near_rows(people()[0][[5, 0]], people()[1])
     np.testing.assert_array_equal(few.distance((person[person == 0] == 0).astype(int), U[person == 0]),
                                   together[person == 0])  # fmt: skip
 
@@ -91,7 +95,7 @@ def test_some_of_the_people_keep_what_is_theirs(near: Neighbourhood) -> None:
 
 def test_fewer_rows_than_are_asked_for_will_do() -> None:
     x, favourable = people()
-    near = Neighbourhood.of(x, favourable[:3], SCALE, M)
+    near = near_rows(x, favourable[:3])
     assert near.index.shape == (P, 3)
     expected = np.linalg.norm((x[:1, None] - favourable[:3]) * SCALE, axis=2).mean()
     assert near.distance(np.array([0]), x[:1])[0] == pytest.approx(expected, rel=1e-5)
@@ -102,7 +106,7 @@ def test_no_plans_have_no_distances(near: Neighbourhood) -> None:
 
 
 def test_how_common_a_level_is_comes_with_it(near: Neighbourhood) -> None:
-    np.testing.assert_allclose(near.usual, people()[1].mean(axis=0))
+    np.testing.assert_allclose(near.around.usual, people()[1].mean(axis=0))
 
 
 def test_blocks_hold_one_person_each_and_everybody_has_a_place() -> None:
@@ -118,7 +122,7 @@ def test_many_rows_far_from_the_origin_keep_their_distances() -> None:
     """Single precision would lose them, were they made of products."""
     x, favourable = people()
     scale = np.full(D, 1000.0)
-    near = Neighbourhood.of(x + 5.0, favourable + 5.0, scale, N)
+    near = Surroundings.of(favourable + 5.0, scale).near(x + 5.0, N)
     person, U = np.arange(P), x + 5.0
     far = np.sort(np.linalg.norm((x[:, None] - favourable) * scale, axis=2), axis=1)[:, :_FEW].mean(axis=1)
     np.testing.assert_allclose(near.distance(person, U), far, rtol=1e-3)

@@ -25,6 +25,8 @@ __all__ = ["CosineSums", "cosine_sums", "latents", "log_densities", "logits"]
 
 _FEATURES, _OUTPUTS = 64, 8
 """What features and sums are padded to."""
+_SMALL = 2048
+"""Rows of a few numbers each that torch takes at once."""
 _AGREES = 1e-12
 """How far a sum may be from torch's, relative to the largest, for the library to be believed."""
 
@@ -101,7 +103,7 @@ def logits(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
 
 def log_densities(density: Tilt, latent: Float[Tensor, "B d"]) -> Float[Tensor, " B"]:
     """Log p at latents."""
-    (envelope,) = in_tiles(lambda z: (log_envelope(density, z),), (latent,))
+    (envelope,) = in_tiles(lambda z: (log_envelope(density, z),), (latent,), _SMALL)
     return cosine_sums(density.fmap, density.weights, latent)[:, 0] + envelope - density.log_normaliser
 
 

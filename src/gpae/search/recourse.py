@@ -97,7 +97,7 @@ class _People:
         if reach is not None:
             starts.append((np.arange(len(who)), reach))
         if self.hard or reach is not None or self.taste.change >= 1.0:
-            starts.append(_one_feature_alone(freedom, near.usual))
+            starts.append(_one_feature_alone(freedom, near.around.usual))
         person, candidates = (np.concatenate(parts) for parts in zip(*starts, strict=True))
         worth = Worth(freedom, near, self.taste)
         refined = refine(freedom, self.judge.of(who), worth, person, candidates, self.beams)

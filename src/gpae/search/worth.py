@@ -55,7 +55,7 @@ class Worth:
     def way(self, person: NDArray[np.intp], U: Array) -> Array:
         """The squared way in standard deviations, and the changes."""
         x, layout = self.freedom.x[person], self.freedom.layout
-        step = np.square((U - x) * self.near.scale) * np.where(layout.continuous, self.taste.numbers, 1.0)
+        step = np.square((U - x) * self.near.around.scale) * np.where(layout.continuous, self.taste.numbers, 1.0)
         way = np.add.reduceat(step, [block.start for block in layout.features], axis=1)
         return np.asarray((0.5 * way + self.taste.change * layout.changed(U, x)) @ self.freedom.weights)
 
@@ -65,4 +65,4 @@ class Worth:
 
     def apart(self, U: Array, V: Array) -> Array:
         """The distance in standard deviations between plans: :meth:`far` cannot differ by more."""
-        return np.asarray(np.linalg.norm((U - V) * self.near.scale, axis=1))
+        return np.asarray(np.linalg.norm((U - V) * self.near.around.scale, axis=1))

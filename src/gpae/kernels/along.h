@@ -1,0 +1,257 @@
+/* A surface at one row, vectors along the encoder's features; REAL is double.
+
+   A move changes one feature, hence few columns, so the phases Zu + c of the row are kept and a trial only adds what its
+   columns change. A trial and the gradients are only compared with others of their kind: single precision does for them.
+   What is taken is evaluated in double precision. */
+
+#include "layout.h"
+#include "vectors.h"
+
+#define ABREAST 4 /* columns whose gradients are summed side by side */
+#define ROUGH_LANES ((int)(BYTES / sizeof(float)))
+#define TURN 6.283185307179586477
+
+typedef float rough __attribute__((vector_size(BYTES)));
+typedef int32_t rough_mask __attribute__((vector_size(BYTES)));
+typedef float narrowed __attribute__((vector_size(BYTES / 2))); /* as many lanes as a vec */
+
+typedef struct {
+    const REAL *by_column;                   /* columns x features: frequencies */
+    const REAL *weights;                     /* LATENT x features, with the amplitude */
+    const REAL *density_frequencies, *density_phases, *density_weights; /* LATENT x T; T; T, with the amplitude */
+} Exact;
+
+typedef struct {
+    const float *by_column, *weights, *density_frequencies, *density_phases, *density_weights;
+} Rough;
+
+typedef struct {
+    int64_t features, columns, density_features; /* the first and the last padded to ROUGH_LANES with weights of zero */
+    const double *phases, *across;               /* features; theta's weights */
+    const double *theta, *theta0;
+    const double *mean, *precision, *constant;
+    const double *metric;                        /* columns: what a squared way counts along each */
+    Exact exact;
+    Rough rough;                                 /* the same numbers */
+} Surface;
+
+typedef struct {
+    const Surface *surface;
+    Person who;
+    double beta, sign, margin;
+    double *u, *grad_f, *grad_h;
+    double value, h, way;                  /* way: the square of it, halved */
+    int64_t looks;
+    vec *phase, *moved, *sine;             /* along the encoder's features */
+    rough *turned, *slope_f, *slope_h;     /* turned: the phases less whole turns, small enough for single precision */
+} Row;
+
+/* ---- sums over the features, in either precision ---- */
+
+static inline double sum(vec a) {
+    double total = 0;
+    for (int l = 0; l < LANES; l++) total += a[l];
+    return total;
+}
+
+static inline double rough_sum(rough a) {
+    double total = 0;
+    for (int l = 0; l < ROUGH_LANES; l++) total += (double)a[l];
+    return total;
+}
+
+static inline rough rough_all(float a) { return a - (rough){}; }
+
+/* As cosine_of, to the last bits of single precision. */
+static inline rough rough_cosine(rough a) {
+    const rough round = rough_all(12582912.0f);
+    rough shifted = a * rough_all(0.318309886183790672f) + round, q = shifted - round;
+    rough r = a - q * rough_all(3.140625f);
+    r -= q * rough_all(9.67502593994140625e-4f);
+    r -= q * rough_all(1.509957990978376e-7f);
+    rough z = r * r, c = rough_all(2.08767569878681e-9f);
+    c = c * z + rough_all(-2.75573192239859e-7f);
+    c = c * z + rough_all(2.48015873015873e-5f);
+    c = c * z + rough_all(-1.38888888888889e-3f);
+    c = c * z + rough_all(4.16666666666667e-2f);
+    c = c * z + rough_all(-0.5f);
+    c = c * z + rough_all(1.0f);
+    return (rough)((rough_mask)c ^ ((((rough_mask)shifted & 1) != 0) & (rough_mask)rough_all(-0.0f)));
+}
+
+/* What the Gaussian adds to log p, and its part of the slope. */
+static inline double log_gaussian(const Surface *p, const double *latent, double *score) {
+    double value = p->constant[0];
+    for (int k = 0; k < LATENT; k++) {
+        double pull = 0;
+        for (int l = 0; l < LATENT; l++) pull += p->precision[k * LATENT + l] * (latent[l] - p->mean[l]);
+        value -= 0.5 * pull * (latent[k] - p->mean[k]);
+        if (score) score[k] = -pull;
+    }
+    return value;
+}
+
+/* log p and its slope. */
+static double log_density(const Surface *p, const double *latent, double *score) {
+    const int64_t n = p->density_features / LANES;
+    const vec *w = (const vec *)p->exact.density_weights, *c = (const vec *)p->exact.density_phases;
+    const vec *z = (const vec *)p->exact.density_frequencies;
+    vec total = all(0), pulls[LATENT];
+    for (int k = 0; k < LATENT; k++) pulls[k] = all(0);
+    for (int64_t t = 0; t < n; t++) {
+        vec phase = c[t], sine, cosine;
+        for (int k = 0; k < LATENT; k++) phase += z[k * n + t] * all(latent[k]);
+        sine_cosine(phase, &sine, &cosine);
+        total += w[t] * cosine;
+        for (int k = 0; k < LATENT; k++) pulls[k] -= w[t] * sine * z[k * n + t];
+    }
+    const double value = log_gaussian(p, latent, score) + sum(total);
+    for (int k = 0; k < LATENT; k++) score[k] += sum(pulls[k]);
+    return value;
+}
+
+static double rough_log_density(const Surface *p, const double *latent) {
+    const int64_t n = p->density_features / ROUGH_LANES;
+    const rough *w = (const rough *)p->rough.density_weights, *c = (const rough *)p->rough.density_phases;
+    const rough *z = (const rough *)p->rough.density_frequencies;
+    rough total = rough_all(0);
+    for (int64_t t = 0; t < n; t++) {
+        rough phase = c[t];
+        for (int k = 0; k < LATENT; k++) phase += z[k * n + t] * rough_all((float)latent[k]);
+        total += w[t] * rough_cosine(phase);
+    }
+    return log_gaussian(p, latent, NULL) + rough_sum(total);
+}
+
+/* The latent, and the sines of the phases. */
+static void encode(const Surface *p, const vec *phase, vec *sines, double *latent) {
+    const int64_t n = p->features / LANES;
+    const vec *w = (const vec *)p->exact.weights;
+    vec totals[LATENT];
+    for (int k = 0; k < LATENT; k++) totals[k] = all(0);
+    for (int64_t s = 0; s < n; s++) {
+        vec cosine;
+        sine_cosine(phase[s], &sines[s], &cosine);
+        for (int k = 0; k < LATENT; k++) totals[k] += w[k * n + s] * cosine;
+    }
+    for (int k = 0; k < LATENT; k++) latent[k] = sum(totals[k]);
+}
+
+/* ---- points ---- */
+
+/* Some columns of a row, and by how much they move. */
+typedef struct {
+    int64_t count, *column;
+    double *by;
+} Shift;
+
+/* The latent after a shift. */
+static void rough_encode(const Row *r, const Shift *shift, double *latent) {
+    const Surface *p = r->surface;
+    const int64_t n = p->features / ROUGH_LANES;
+    const rough *w = (const rough *)p->rough.weights, *z = (const rough *)p->rough.by_column;
+    rough totals[LATENT];
+    for (int k = 0; k < LATENT; k++) totals[k] = rough_all(0);
+    for (int64_t s = 0; s < n; s++) {
+        rough phase = r->turned[s];
+        for (int64_t c = 0; c < shift->count; c++)
+            phase += z[shift->column[c] * n + s] * rough_all((float)shift->by[c]);
+        const rough cosine = rough_cosine(phase);
+        for (int k = 0; k < LATENT; k++) totals[k] += w[k * n + s] * cosine;
+    }
+    for (int k = 0; k < LATENT; k++) latent[k] = rough_sum(totals[k]);
+}
+
+static double half_square_of_way(const Row *r) {
+    const double *metric = r->surface->metric, *u = r->u, *x = r->who.x;
+    double square = 0;
+    for (int64_t j = 0; j < r->surface->columns; j++) square += metric[j] * (u[j] - x[j]) * (u[j] - x[j]);
+    return 0.5 * square;
+}
+
+static double decision(const Row *r, const double *latent) {
+    double logit = r->surface->theta0[0];
+    for (int k = 0; k < LATENT; k++) logit += r->surface->theta[k] * latent[k];
+    return r->sign * logit - r->margin;
+}
+
+/* Value and h after a shift, to single precision. */
+static void look_at(Row *r, const Shift *shift, double *value, double *h) {
+    double latent[LATENT], further = 0;
+    r->looks++;
+    rough_encode(r, shift, latent);
+    for (int64_t c = 0; c < shift->count; c++) {
+        const double way = r->u[shift->column[c]] - r->who.x[shift->column[c]], by = shift->by[c];
+        further += r->surface->metric[shift->column[c]] * by * (way + 0.5 * by);
+    }
+    *h = decision(r, latent);
+    *value = r->way + further - r->beta * rough_log_density(r->surface, latent);
+}
+
+static void all_phases(Row *r) {
+    const Surface *p = r->surface;
+    const int64_t n = p->features / LANES;
+    memcpy(r->phase, p->phases, p->features * sizeof(double));
+    for (int64_t j = 0; j < p->columns; j++) {
+        const vec *z = (const vec *)(p->exact.by_column + j * p->features), by = all(r->u[j]);
+        if (r->u[j] != 0)
+            for (int64_t s = 0; s < n; s++) r->phase[s] += z[s] * by;
+    }
+}
+
+/* Move; what was there before is kept in `moved`. */
+static void shift_by(Row *r, const Shift *shift) {
+    const Surface *p = r->surface;
+    const int64_t n = p->features / LANES;
+    memcpy(r->moved, r->phase, p->features * sizeof(double));
+    for (int64_t c = 0; c < shift->count; c++) {
+        const vec *z = (const vec *)(p->exact.by_column + shift->column[c] * p->features), by = all(shift->by[c]);
+        for (int64_t s = 0; s < n; s++) r->moved[s] += z[s] * by;
+    }
+    vec *before = r->phase;
+    r->phase = r->moved, r->moved = before;
+}
+
+/* Value and h at u from its phases, and what gradients there are made of. */
+static void evaluate(Row *r) {
+    const Surface *p = r->surface;
+    const int64_t n = p->features / LANES;
+    const vec *w = (const vec *)p->exact.weights, *v = (const vec *)p->across;
+    double latent[LATENT], score[LATENT];
+    narrowed *slope_f = (narrowed *)r->slope_f, *slope_h = (narrowed *)r->slope_h, *turned = (narrowed *)r->turned;
+    r->looks++;
+    encode(p, r->phase, r->sine, latent);
+    r->h = decision(r, latent);
+    r->way = half_square_of_way(r);
+    r->value = r->way - r->beta * log_density(p, latent, score);
+    for (int64_t s = 0; s < n; s++) {
+        vec up = all(0), turns = r->phase[s] * all(1 / TURN) + all(6755399441055744.0);
+        for (int k = 0; k < LATENT; k++) up += w[k * n + s] * all(score[k]);
+        const vec f = up * r->sine[s], h = v[s] * r->sine[s];
+        const vec rest = r->phase[s] - (turns - all(6755399441055744.0)) * all(TURN);
+        slope_f[s] = __builtin_convertvector(f, narrowed), slope_h[s] = __builtin_convertvector(h, narrowed);
+        turned[s] = __builtin_convertvector(rest, narrowed);
+    }
+}
+
+/* Both gradients along some columns, a multiple of ABREAST of them. */
+static void gradients(Row *r, const int64_t *columns, int64_t count) {
+    const Surface *p = r->surface;
+    const int64_t n = p->features / ROUGH_LANES;
+    for (int64_t first = 0; first < count; first += ABREAST) {
+        const rough *z[ABREAST];
+        rough up[ABREAST], over[ABREAST];
+        for (int c = 0; c < ABREAST; c++) {
+            z[c] = (const rough *)(p->rough.by_column + columns[first + c] * p->features);
+            up[c] = over[c] = rough_all(0);
+        }
+        for (int64_t s = 0; s < n; s++)
+            for (int c = 0; c < ABREAST; c++)
+                up[c] += z[c][s] * r->slope_f[s], over[c] += z[c][s] * r->slope_h[s];
+        for (int c = 0; c < ABREAST; c++) {
+            const int64_t j = columns[first + c];
+            r->grad_f[j] = p->metric[j] * (r->u[j] - r->who.x[j]) + r->beta * rough_sum(up[c]);
+            r->grad_h[j] = -r->sign * rough_sum(over[c]);
+        }
+    }
+}
