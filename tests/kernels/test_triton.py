@@ -36,7 +36,7 @@ def walked(surface: Surface, problem: Problem) -> Walked:
     """More rows than slots: the queue is used."""
     patch = pytest.MonkeyPatch()
     if DEVICE == "cpu":
-        patch.setattr(gpu._Run, "until_done", lambda run: [run._turn() for _ in _turns(run)])
+        patch.setattr(gpu.Run, "until_done", lambda run: [run.turn() for _ in _turns(run)])
     slots = Slots.of(surface.model, surface.density, DEVICE)
     assert slots is not None
     found = slots.solve(problem.tensors(), tolerance=3e-4, iterations=30, slots=128)
@@ -44,7 +44,7 @@ def walked(surface: Surface, problem: Problem) -> Walked:
     return found
 
 
-def _turns(run: gpu._Run):
+def _turns(run: gpu.Run):
     turn = 0
     while int(run.progress[1]) < run.total:
         assert turn < 150, "the rows do not end"

@@ -127,7 +127,7 @@ class CounterNet(Explainer):
         explained = explained_classifier(self.classifier, X, y, validation)
         self.described_ = Described.on(explained.model_, torch.as_tensor(X))
         self.generator_ = Generator(len(self.described_.centre), ColumnKinds.of(self.layout_), draws)
-        self._train(self.described_.to(torch.float32), X, y, validation, draws)
+        self._train(self.described_.for_training(), X, y, validation, draws)
         return explained
 
     def _check_parameters(self) -> None:
@@ -143,7 +143,7 @@ class CounterNet(Explainer):
 
     def _train(
         self,
-        judge: Predictor | Described,
+        judge: Judge,
         X: Rows,
         y: Labels,
         validation: tuple[Rows, Labels] | None,
@@ -156,9 +156,10 @@ class CounterNet(Explainer):
         work = batches_and_epochs(len(learnt[0]), self.batch_size, self.max_epochs, self.max_updates)
         schedule = Schedule(self.learning_rate, *work, self.patience)
         training = Training(judge, self.generator_, weights, schedule)
-        self.losses_ = training.run(People(*learnt), People(*watched), draws)
+        people, others = (People.of(*part) for part in (learnt, watched))
+        self.losses_ = training.run(people, others, draws)
         if self.w_prox == "auto":
-            self._draw_nearer(training, People(*learnt), People(*watched), draws)
+            self._draw_nearer(training, people, others, draws)
         self.generator_.double()
 
     def _draw_nearer(self, training: Training, learnt: People, watched: People, draws: torch.Generator) -> None:

@@ -27,7 +27,7 @@ typedef struct {
 
 typedef struct {
     int64_t features, columns, density_features; /* the first and the last padded to ROUGH_LANES with weights of zero */
-    const double *phases, *across;               /* features; theta's weights */
+    const double *phases;                        /* features */
     const double *theta, *theta0;
     const double *mean, *precision, *constant;
     const double *metric;                        /* columns: what a squared way counts along each */
@@ -42,7 +42,7 @@ typedef struct {
     double *u, *grad_f, *grad_h;
     double value, h, way;                  /* way: the square of it, halved */
     int64_t looks;
-    vec *phase, *moved, *sine;             /* along the encoder's features */
+    vec *phase, *moved;                    /* along the encoder's features */
     rough *turned, *slope_f, *slope_h;     /* turned: the phases less whole turns, small enough for single precision */
 } Row;
 
@@ -79,6 +79,8 @@ static inline rough rough_cosine(rough a) {
     return (rough)((rough_mask)c ^ ((((rough_mask)shifted & 1) != 0) & (rough_mask)rough_all(-0.0f)));
 }
 
+static inline rough rough_sine(rough a) { return rough_cosine(a - rough_all(1.57079632679489662f)); }
+
 /* What the Gaussian adds to log p, and its part of the slope. */
 static inline double log_gaussian(const Surface *p, const double *latent, double *score) {
     double value = p->constant[0];
@@ -91,23 +93,34 @@ static inline double log_gaussian(const Surface *p, const double *latent, double
     return value;
 }
 
-/* log p and its slope. */
-static double log_density(const Surface *p, const double *latent, double *score) {
+static double log_density(const Surface *p, const double *latent) {
     const int64_t n = p->density_features / LANES;
     const vec *w = (const vec *)p->exact.density_weights, *c = (const vec *)p->exact.density_phases;
     const vec *z = (const vec *)p->exact.density_frequencies;
-    vec total = all(0), pulls[LATENT];
-    for (int k = 0; k < LATENT; k++) pulls[k] = all(0);
+    vec total = all(0);
     for (int64_t t = 0; t < n; t++) {
-        vec phase = c[t], sine, cosine;
+        vec phase = c[t];
         for (int k = 0; k < LATENT; k++) phase += z[k * n + t] * all(latent[k]);
-        sine_cosine(phase, &sine, &cosine);
-        total += w[t] * cosine;
-        for (int k = 0; k < LATENT; k++) pulls[k] -= w[t] * sine * z[k * n + t];
+        total += w[t] * cosine_of(phase);
     }
-    const double value = log_gaussian(p, latent, score) + sum(total);
-    for (int k = 0; k < LATENT; k++) score[k] += sum(pulls[k]);
-    return value;
+    return log_gaussian(p, latent, NULL) + sum(total);
+}
+
+/* The slope of log p. */
+static void rough_score(const Surface *p, const double *latent, double *score) {
+    const int64_t n = p->density_features / ROUGH_LANES;
+    const rough *w = (const rough *)p->rough.density_weights, *c = (const rough *)p->rough.density_phases;
+    const rough *z = (const rough *)p->rough.density_frequencies;
+    rough pulls[LATENT];
+    for (int k = 0; k < LATENT; k++) pulls[k] = rough_all(0);
+    for (int64_t t = 0; t < n; t++) {
+        rough phase = c[t];
+        for (int k = 0; k < LATENT; k++) phase += z[k * n + t] * rough_all((float)latent[k]);
+        const rough pull = w[t] * rough_sine(phase);
+        for (int k = 0; k < LATENT; k++) pulls[k] -= pull * z[k * n + t];
+    }
+    log_gaussian(p, latent, score);
+    for (int k = 0; k < LATENT; k++) score[k] += rough_sum(pulls[k]);
 }
 
 static double rough_log_density(const Surface *p, const double *latent) {
@@ -123,15 +136,13 @@ static double rough_log_density(const Surface *p, const double *latent) {
     return log_gaussian(p, latent, NULL) + rough_sum(total);
 }
 
-/* The latent, and the sines of the phases. */
-static void encode(const Surface *p, const vec *phase, vec *sines, double *latent) {
+static void encode(const Surface *p, const vec *phase, double *latent) {
     const int64_t n = p->features / LANES;
     const vec *w = (const vec *)p->exact.weights;
     vec totals[LATENT];
     for (int k = 0; k < LATENT; k++) totals[k] = all(0);
     for (int64_t s = 0; s < n; s++) {
-        vec cosine;
-        sine_cosine(phase[s], &sines[s], &cosine);
+        const vec cosine = cosine_of(phase[s]);
         for (int k = 0; k < LATENT; k++) totals[k] += w[k * n + s] * cosine;
     }
     for (int k = 0; k < LATENT; k++) latent[k] = sum(totals[k]);
@@ -212,25 +223,37 @@ static void shift_by(Row *r, const Shift *shift) {
     r->phase = r->moved, r->moved = before;
 }
 
+/* What is left of the phases without whole turns. */
+static void turn(Row *r) {
+    const vec round = all(6755399441055744.0); /* 1.5 * 2^52: adding it leaves the whole part */
+    narrowed *turned = (narrowed *)r->turned;
+    for (int64_t s = 0; s < r->surface->features / LANES; s++) {
+        const vec turns = r->phase[s] * all(1 / TURN) + round - round;
+        turned[s] = __builtin_convertvector(r->phase[s] - turns * all(TURN), narrowed);
+    }
+}
+
 /* Value and h at u from its phases, and what gradients there are made of. */
 static void evaluate(Row *r) {
     const Surface *p = r->surface;
-    const int64_t n = p->features / LANES;
-    const vec *w = (const vec *)p->exact.weights, *v = (const vec *)p->across;
+    const int64_t n = p->features / ROUGH_LANES;
+    const rough *w = (const rough *)p->rough.weights;
     double latent[LATENT], score[LATENT];
-    narrowed *slope_f = (narrowed *)r->slope_f, *slope_h = (narrowed *)r->slope_h, *turned = (narrowed *)r->turned;
     r->looks++;
-    encode(p, r->phase, r->sine, latent);
+    encode(p, r->phase, latent);
     r->h = decision(r, latent);
     r->way = half_square_of_way(r);
-    r->value = r->way - r->beta * log_density(p, latent, score);
+    r->value = r->way - r->beta * log_density(p, latent);
+    rough_score(p, latent, score);
+    turn(r);
     for (int64_t s = 0; s < n; s++) {
-        vec up = all(0), turns = r->phase[s] * all(1 / TURN) + all(6755399441055744.0);
-        for (int k = 0; k < LATENT; k++) up += w[k * n + s] * all(score[k]);
-        const vec f = up * r->sine[s], h = v[s] * r->sine[s];
-        const vec rest = r->phase[s] - (turns - all(6755399441055744.0)) * all(TURN);
-        slope_f[s] = __builtin_convertvector(f, narrowed), slope_h[s] = __builtin_convertvector(h, narrowed);
-        turned[s] = __builtin_convertvector(rest, narrowed);
+        const rough sine = rough_sine(r->turned[s]);
+        rough up = rough_all(0), over = rough_all(0);
+        for (int k = 0; k < LATENT; k++) {
+            up += w[k * n + s] * rough_all((float)score[k]);
+            over += w[k * n + s] * rough_all((float)p->theta[k]);
+        }
+        r->slope_f[s] = up * sine, r->slope_h[s] = over * sine;
     }
 }
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.lanes import BLOCK, MOST_LATENTS, log_constant
+from gpae.kernels.lanes import MOST_LATENTS, log_constant
 from gpae.kernels.layouts import PackedLayout
 from gpae.kernels.shares import PackedSurface, agree, aligned, in_shares, padded, pointers
 from gpae.numerics.autoencoder import AutoEncoder, logit
@@ -50,7 +50,6 @@ class Finisher:
     surface: PackedSurface
     layout: PackedLayout
     columns: int
-    width: int
 
     @classmethod
     def of(
@@ -66,10 +65,9 @@ class Finisher:
         if compiled is None:
             return None
         columns = layout.width
-        width = columns + -columns % BLOCK
-        tables = _surface_tables(model, density, _metric(units, columns, width))
-        surface = PackedSurface((len(tables[0]), width, len(tables[-1])), pointers(tables))
-        finisher = cls(compiled, tables, surface, rules, columns, width)
+        tables = _surface_tables(model, density, np.ones(columns) if units is None else units.square().numpy())
+        surface = PackedSurface((len(tables[0]), columns, len(tables[-1])), pointers(tables))
+        finisher = cls(compiled, tables, surface, rules, columns)
         return finisher if finisher._agrees(model, density) else None
 
     def _agrees(self, model: AutoEncoder, density: Tilt) -> bool:
@@ -84,31 +82,22 @@ class Finisher:
     def finish(self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"]) -> Finished:
         """Snapped, repaired and tightened; ``problem`` are x, lower, upper, beta, sign and margin."""
         n = len(u)
-        out = np.empty((n, self.width))
+        out = np.empty((n, self.columns))
         objective, h, looks = *np.empty((2, n)), np.zeros(n, np.int64)
-        given = tuple(padded(part, self.width) for part in (*problem, u))
+        given = tuple(padded(part, self.columns) for part in (*problem, u))
         rows = _Rows(pointers(given), pointers((out, objective, h, looks)))
         with_what = ctypes.byref(self.surface), ctypes.byref(self.layout.packed), ctypes.byref(rows)
         in_shares(n, lambda first, end: self.library.polish_rows(*with_what, first, end))
-        return Finished(*(torch.from_numpy(part) for part in (out[:, : self.columns], objective, h, looks)))
-
-
-def _metric(units: Float[Tensor, " D"] | None, columns: int, width: int) -> Table:
-    """What a squared way counts along each column; 1 where there are no units, and for columns that are padding."""
-    metric = np.ones(width)
-    if units is not None:
-        metric[:columns] = units.square().numpy()
-    return metric
+        return Finished(*(torch.from_numpy(part) for part in (out, objective, h, looks)))
 
 
 def _surface_tables(model: AutoEncoder, density: Tilt, metric: Table) -> tuple[Table, ...]:
-    """The tables of along.h's Surface, in its order."""
-    S, D = model.encoder.frequencies.shape
+    """The tables of along.h's Surface, in its order; ``metric`` is what a squared way counts along each column."""
+    S = len(model.encoder.frequencies)
     more, more_density = -S % _LANES, -len(density.weights) % _LANES
     weights = np.pad(model.encoder.amplitude * model.encoder_weights.numpy().T, ((0, 0), (0, more)))
     small = (
         np.pad(model.encoder.phases.numpy(), (0, more)),
-        model.theta.numpy() @ weights,
         model.theta.numpy(),
         model.theta0.reshape(1).numpy(),
         density.mean.numpy(),
@@ -117,7 +106,7 @@ def _surface_tables(model: AutoEncoder, density: Tilt, metric: Table) -> tuple[T
         metric,
     )
     in_both_precisions = (
-        np.pad(model.encoder.frequencies.numpy().T, ((0, len(metric) - D), (0, more))),
+        np.pad(model.encoder.frequencies.numpy().T, ((0, 0), (0, more))),
         weights,
         np.pad(density.fmap.frequencies.numpy().T, ((0, 0), (0, more_density))),
         np.pad(density.fmap.phases.numpy(), (0, more_density)),

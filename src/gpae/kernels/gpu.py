@@ -6,6 +6,7 @@ last step's multiplier, change and h, then score and curvature. ``counts``: stag
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -15,7 +16,7 @@ from gpae.kernels.lanes import Walked, log_constant
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt
 
-__all__ = ["Slots"]
+__all__ = ["Run", "Slots"]
 
 _TURNS = 8
 """Of both kernels in one recording."""
@@ -24,6 +25,10 @@ _SLOTS = 1 << 15
 _CHUNK = 1 << 21
 """Rows on the device at a time."""
 _LEAST_WIDTH, _LATENTS = 16, 16
+_ROWS = 128
+"""Slots of one program of ``linearise``."""
+_IDLE, _FRESH = 3, 4
+"""Stages, as triton_newton has them."""
 _DENSE = 64
 """Features are padded to a multiple of this."""
 
@@ -48,7 +53,7 @@ class Slots:
         d = len(model.theta)
         width = max(_LEAST_WIDTH, 1 << (D - 1).bit_length())
         padded = S + -S % _DENSE
-        frequencies, weights, phases = torch.zeros(padded, width), torch.zeros(padded, 16), torch.zeros(padded)
+        frequencies, weights, phases = torch.zeros(padded, width), torch.zeros(padded, _LATENTS), torch.zeros(padded)
         frequencies[:S, :D], phases[:S] = model.encoder.frequencies.float(), model.encoder.phases.float()
         weights[:S, :d] = (model.encoder.amplitude * model.encoder_weights).float()
         parts = {
@@ -113,7 +118,7 @@ class Slots:
 
     def on_device(self, given: tuple[Tensor, ...], *, tolerance: float, iterations: int, slots: int = _SLOTS) -> Walked:
         """The same for rows that lie on the device, and stay there; ``given``: the problem and perhaps a start."""
-        run = _Run.of(self, given[:6], given[6] if len(given) > 6 else None, tolerance, iterations, slots)
+        run = Run.of(self, given[:6], given[6] if len(given) > 6 else None, tolerance, iterations, slots)
         run.until_done()
         counts, numbers = run.out_counts, run.out_numbers
         return Walked(run.out_u.T, numbers[0], numbers[1], numbers[2], counts[0].long(), counts[1] > 0)
@@ -133,12 +138,47 @@ def _copy(into: Walked, rows: slice, walked: Walked) -> None:
         place[rows].copy_(part.contiguous(), non_blocking=True)
 
 
+class _Memory(NamedTuple):
+    """The slots' tables, one slot a column, in the order of ``advance``'s arguments."""
+
+    x: Tensor
+    lower: Tensor
+    upper: Tensor
+    u: Tensor
+    trial: Tensor
+    jacobian: Tensor
+    trial_jacobian: Tensor
+    trial_latent: Tensor
+    grad_f: Tensor
+    grad_h: Tensor
+    scratch: Tensor
+    numbers: Tensor
+    counts: Tensor
+
+    @classmethod
+    def empty(cls, n: int, columns: int, latents: int, device: torch.device) -> "_Memory":
+        rows = {
+            "jacobian": latents * columns,
+            "trial_jacobian": latents * columns,
+            "trial_latent": _LATENTS,
+            "numbers": 12 + latents + latents * (latents + 1) // 2,
+            "counts": 5,
+        }
+        kinds = {"counts": torch.int32}
+        return cls(
+            *(
+                torch.zeros(rows.get(name, columns), n, dtype=kinds.get(name, torch.float32), device=device)
+                for name in cls._fields
+            )
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class _Run:
+class Run:
     """The slots' memory and the queue of one batch."""
 
     surface: Slots
-    tables: tuple[Tensor, ...]
+    tables: _Memory
     queue: tuple[Tensor, ...]
     out_u: Tensor
     out_numbers: Tensor
@@ -159,33 +199,26 @@ class _Run:
         tolerance: float,
         iterations: int,
         slots: int,
-    ) -> "_Run":
+    ) -> "Run":
+        """Seat the first rows; ``problem`` and ``start`` lie on the device."""
         x, lower, upper, beta, sign, margin = (part.float() for part in problem)
         total, (D, d) = len(x), (surface.columns, surface.latents)
-        n = min(slots, total + -total % 128)
+        n = min(slots, total + -total % _ROWS)
         device = x.device
-
-        def table(rows: int) -> Tensor:
-            return torch.zeros(rows, n, device=device)
-
         by_column = [part.T.contiguous() for part in (x, lower, upper)]
         begin = by_column[0] if start is None else start.float().T.contiguous()
-        tables = [table(D) for _ in range(5)]
-        tables += [table(d * D), table(d * D), table(16), table(D), table(D), table(D)]
-        tables += [table(12 + d + d * (d + 1) // 2), torch.zeros(5, n, dtype=torch.int32, device=device)]
-        numbers, counts = tables[11], tables[12]
-        here = min(n, total)
-        for place, rows in zip(tables[:3], by_column, strict=True):
+        tables, here = _Memory.empty(n, D, d, device), min(n, total)
+        for place, rows in zip((tables.x, tables.lower, tables.upper), by_column, strict=True):
             place[:, :here] = rows[:, :here]
-        tables[4][:, :here] = torch.minimum(torch.maximum(begin, by_column[1]), by_column[2])[:, :here]
+        tables.trial[:, :here] = torch.minimum(torch.maximum(begin, by_column[1]), by_column[2])[:, :here]
         per_row = torch.stack([beta, sign, margin])
-        numbers[:3, :here] = per_row[:, :here]
-        counts[0] = 3
-        counts[0, :here] = 4 + (start is not None)
-        counts[3] = torch.arange(n, dtype=torch.int32, device=device)
+        tables.numbers[:3, :here] = per_row[:, :here]
+        tables.counts[0] = _IDLE
+        tables.counts[0, :here] = _FRESH + (start is not None)
+        tables.counts[3] = torch.arange(n, dtype=torch.int32, device=device)
         queue = (*by_column, begin, per_row)
         return cls(
-            surface, tuple(tables), queue,
+            surface, tables, queue,
             torch.empty(D, total, device=device), torch.empty(3, total, device=device),
             torch.zeros(2, total, dtype=torch.int32, device=device),
             torch.tensor([here, 0], dtype=torch.int32, device=device),
@@ -194,23 +227,35 @@ class _Run:
 
     def until_done(self) -> None:
         """Turn after turn until every row has an answer."""
-        self._turn()  # compiles, before anything is recorded
+        self.turn()  # compiles, before anything is recorded
         recording = torch.cuda.CUDAGraph()
         with torch.cuda.graph(recording, capture_error_mode="thread_local"):
             for _ in range(_TURNS):
-                self._turn()
+                self.turn()
         while int(self.progress[1]) < self.total:
             recording.replay()
 
-    def _turn(self) -> None:
-        from gpae.kernels.triton_newton import advance, linearise
+    def turn(self) -> None:
+        """Both kernels once."""
+        self.linearise()
+        self.advance()
+
+    def linearise(self) -> None:
+        """Latents and Jacobians of the trial points."""
+        from gpae.kernels.triton_point import linearise
+
+        s, t, mine = self.surface, self.surface.tables, self.tables
+        linearise[(self.n // _ROWS,)](
+            mine.trial, mine.trial_latent, mine.trial_jacobian, t["frequencies"], t["phases"], t["weights"], self.n,
+            D=s.columns, WIDTH=s.width, LATENT=s.latents, S=len(t["phases"]),
+            ROWS=_ROWS, TILE=32, PRECISION=s.precision, num_warps=8, num_stages=1,
+        )  # fmt: skip
+
+    def advance(self) -> None:
+        """Judge the trial points, and go on to the next."""
+        from gpae.kernels.triton_newton import advance
 
         s, t = self.surface, self.surface.tables
-        linearise[(self.n // 128,)](
-            self.tables[4], self.tables[7], self.tables[6], t["frequencies"], t["phases"], t["weights"], self.n,
-            D=s.columns, WIDTH=s.width, LATENT=s.latents, S=len(t["phases"]),
-            ROWS=128, TILE=32, PRECISION=s.precision, num_warps=8, num_stages=1,
-        )  # fmt: skip
         advance[(self.n // 32,)](
             *self.tables,
             t["theta"], t["theta0"], t["precision"], t["mean"], t["constant"],

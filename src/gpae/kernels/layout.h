@@ -36,6 +36,8 @@ typedef struct {
 } Person;
 
 static inline double between(double a, double low, double high) { return a < low ? low : a > high ? high : a; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
+static inline double larger(double a, double b) { return a > b ? a : b; }
 static inline int same(double a, double b) { return fabs(a - b) <= SAME; }
 
 static int inside(const Person *r, int64_t column, double value) {
@@ -52,8 +54,8 @@ static void reach(const Person *r, int64_t f, double *low, double *high) {
     if (y->first_code[f] == y->end_code[f]) return;
     int state = absent(y, f, r->x);
     for (int64_t c = y->first_code[f]; c < y->end_code[f]; c++) state |= same(r->x[at], y->codes[c]);
-    *low = fmax(*low, state ? y->low[f] : fmin(y->low[f], r->x[at]));
-    *high = fmin(*high, state ? y->high[f] : fmax(y->high[f], r->x[at]));
+    *low = larger(*low, state ? y->low[f] : smaller(y->low[f], r->x[at]));
+    *high = smaller(*high, state ? y->high[f] : larger(y->high[f], r->x[at]));
 }
 
 /* How many of n rising numbers are at most u. */

@@ -77,7 +77,8 @@ static inline void weigh(Search *q, Move m) {
     if (!differs) return;
     m.cost = cost;
     if (is_repairing(r)) {
-        m.merit = fmin(gain, -1.2 * r->h) / (fmax(cost, 0) + 1e-3);
+        if (gain <= 0) return;
+        m.merit = smaller(gain, -1.2 * r->h) / (larger(cost, 0) + 1e-3);
     } else {
         if (further > 0 || cost >= 0 || r->h + gain < -0.5 * r->margin) return;
         m.merit = -cost;
@@ -176,7 +177,7 @@ static const Move *chosen(Search *q) {
         if (choice && new_h >= -SLACK && q->best[i].cost >= new_value - r->value) continue;
         look_at(r, shift_of(q, q->best + i), &value, &h);
         if (h >= -SLACK) score = repairing ? value - 1e9 : value;
-        else if (repairing && h > r->h) score = -(h - r->h) / (fmax(value - r->value, 0) + 1e-3);
+        else if (repairing && h > r->h) score = -(h - r->h) / (larger(value - r->value, 0) + 1e-3);
         if (score < least_score) least_score = score, choice = q->best + i, new_value = value, new_h = h;
     }
     return choice && (repairing ? new_h > r->h + LEAST : new_value < r->value - LEAST) ? choice : NULL;
@@ -234,16 +235,17 @@ static void take_place(Row *r, const Rows *rows, int64_t at) {
 
 /* Snap rows first..end - 1 and search around them; u, objective and h. Returns 0, or 1 where there is no memory. */
 int polish_rows(const Surface *p, const Layout *layout, const Rows *rows, int64_t first, int64_t end) {
-    /* along the features: three in double precision, three in single; across the columns: seven, of words alike */
+    /* along the features: two in double precision, three in single; across the columns: seven, of words alike */
     const int64_t n = p->features / LANES, columns = (p->columns + ABREAST + LANES) / LANES * LANES;
-    vec *memory = aligned_alloc(BYTES, (5 * n + 7 * columns / LANES) * sizeof(vec));
+    const int64_t vectors = 2 * n + (3 * n + 1) / 2 + 7 * columns / LANES;
+    vec *memory = aligned_alloc(BYTES, vectors * sizeof(vec));
     if (!memory) return 1;
-    memset(memory, 0, (5 * n + 7 * columns / LANES) * sizeof(vec));
-    rough *rough_memory = (rough *)(memory + 3 * n);
-    double *across = (double *)(memory + 5 * n);
+    memset(memory, 0, vectors * sizeof(vec));
+    rough *rough_memory = (rough *)(memory + 2 * n);
+    double *across = (double *)(memory + 2 * n + (3 * n + 1) / 2);
     int64_t *places = (int64_t *)(across + 5 * columns);
     Search q = {
-        .row = {.surface = p, .who.layout = layout, .phase = memory, .moved = memory + n, .sine = memory + 2 * n,
+        .row = {.surface = p, .who.layout = layout, .phase = memory, .moved = memory + n,
                 .turned = rough_memory, .slope_f = rough_memory + n / 2, .slope_h = rough_memory + n,
                 .u = across, .grad_f = across + columns, .grad_h = across + 2 * columns},
         .shift = {.by = across + 3 * columns, .column = places},

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
+from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax, pad
+from torch.nn.utils.rnn import pad_sequence
 
 from gpae.table.layout import Layout
 
@@ -24,6 +25,13 @@ class ColumnKinds:
     numbers: Int[Tensor, " n"]
     yes_no: Int[Tensor, " b"]
     groups: tuple[Int[Tensor, " w"], ...]
+    grouped: Int[Tensor, " n"]
+    """The columns of all groups, one group after the other, and"""
+    table: Int[Tensor, "g w"]
+    """the same as a table, a group a line; where a group has fewer levels than the largest, a column more than there
+    are stands for the rest."""
+    present: Int[Tensor, " n"]
+    """Which places of the table, line after line, are no such."""
 
     @classmethod
     def of(cls, layout: Layout) -> "ColumnKinds":
@@ -38,7 +46,10 @@ class ColumnKinds:
         """Sort the columns by their kind."""
         groups = tuple(torch.nonzero(kind == g).squeeze(1) for g in range(int(kind.max()) + 1))
         numbers, yes_no = (torch.nonzero(kind == k).squeeze(1) for k in (_NUMBER, _YES_NO))
-        return cls(kind, numbers, yes_no, groups)
+        none = torch.zeros(0, dtype=torch.int64)
+        table = pad_sequence(list(groups), batch_first=True, padding_value=len(kind)) if groups else none.reshape(0, 0)
+        present = (table.flatten() < len(kind)).nonzero().squeeze(1)
+        return cls(kind, numbers, yes_no, groups, torch.cat([*groups, none]), table, present)
 
     @classmethod
     def all_numbers(cls, width: int) -> "ColumnKinds":
@@ -53,14 +64,19 @@ class ColumnKinds:
         total = -0.5 * (error / variance + len(self.numbers) * math.log(2 * math.pi * variance))
         yes_no = binary_cross_entropy_with_logits(output[:, self.yes_no], x[:, self.yes_no], reduction="none")
         total = total - yes_no.sum(1)
-        for group in self.groups:
-            total = total + (x[:, group] * log_softmax(output[:, group], 1)).sum(1)
-        return total
+        return total + (x[:, self.grouped] * self.in_a_line(log_softmax(self.in_groups(output), 2))).sum(1)
 
     def means(self, output: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """The expected row: numbers as they are, probabilities of the others."""
         row = output.clone()
         row[:, self.yes_no] = torch.sigmoid(output[:, self.yes_no])
-        for group in self.groups:
-            row[:, group] = torch.softmax(output[:, group], 1)
+        row[:, self.grouped] = self.in_a_line(torch.softmax(self.in_groups(output), 2))
         return row
+
+    def in_groups(self, output: Float[Tensor, "B D"]) -> Float[Tensor, "B g w"]:
+        """The columns of all groups side by side, so that one operation does for all; minus infinity for the rest."""
+        return pad(output, (0, 1), value=-torch.inf)[:, self.table]
+
+    def in_a_line(self, levels: Float[Tensor, "B g w"]) -> Float[Tensor, "B n"]:
+        """Back to the columns of all groups, one group after the other."""
+        return levels.flatten(1)[:, self.present]

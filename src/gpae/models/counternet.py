@@ -16,7 +16,6 @@ from gpae.artefact import State
 from gpae.models.column_kinds import ColumnKinds
 from gpae.models.network import arrays_of, load_arrays, perceptron
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit
-from gpae.numerics.placement import moved
 from gpae.numerics.tiles import in_tiles
 from gpae.progress import report
 
@@ -35,6 +34,7 @@ __all__ = [
 _SLOPE = 0.01
 _HIDDEN = 50
 _CODE = 10
+_AT_ONCE = 4096
 
 Judge: TypeAlias = Callable[[Float[Tensor, "B D"]], tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]]
 """Rows -> what the generator sees of them, and their logits."""
@@ -68,10 +68,24 @@ class People:
     y: Float[Tensor, " n"]
     lower: Float[Tensor, "n D"]
     upper: Float[Tensor, "n D"]
+    seen: tuple[Float[Tensor, "n c"], Float[Tensor, " n"]] | None = None
+    """What a judge says of them, where it says the same every time."""
+
+    @classmethod
+    def of(cls, x: Tensor, y: Tensor, lower: Tensor, upper: Tensor) -> "People":
+        """Nobody has looked at them yet."""
+        return cls(x, y, lower, upper)
 
     def rows(self, index: Tensor) -> "People":
         """Some of them."""
-        return People(self.x[index], self.y[index], self.lower[index], self.upper[index])
+        seen = None if self.seen is None else (self.seen[0][index], self.seen[1][index])
+        return People(self.x[index], self.y[index], self.lower[index], self.upper[index], seen)
+
+    @torch.no_grad()
+    def before(self, judge: Judge) -> "People":
+        """The same, looked at once and for all."""
+        parts = [judge(part) for part in self.x.split(_AT_ONCE)]
+        return replace(self, seen=(torch.cat([cues for cues, _ in parts]), torch.cat([said for _, said in parts])))
 
 
 class Predictor(nn.Module):
@@ -107,19 +121,21 @@ class Generator(nn.Module):
         upper: Float[Tensor, "B D"],
     ) -> Float[Tensor, "B D"]:
         """Numbers inside their bounds, a softmax over the open levels of each group; both with a gradient."""
-        raw = self.network(cues)
+        raw, columns = self.network(cues), self.columns
         row = torch.minimum(torch.maximum(torch.sigmoid(raw), lower), upper)
-        for group in self.columns.groups:
+        if len(columns.groups):
             # of a fixed group only the person's own level is open
-            row[:, group] = torch.softmax(raw[:, group].masked_fill(upper[:, group] <= 0, -torch.inf), 1)
+            levels = columns.in_groups(raw.masked_fill(upper <= 0, -torch.inf))
+            row[:, columns.grouped] = columns.in_a_line(torch.softmax(levels, 2))
         return row
 
     def decided(self, row: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """The row with its likeliest levels and a plain yes or no; gradients pass as if nothing had been decided."""
-        hard = row.detach().clone()
-        hard[:, self.columns.yes_no] = hard[:, self.columns.yes_no].round()
-        for group in self.columns.groups:
-            hard[:, group] = one_hot(hard[:, group].argmax(1), len(group)).to(row.dtype)
+        hard, columns = row.detach().clone(), self.columns
+        hard[:, columns.yes_no] = hard[:, columns.yes_no].round()
+        if len(columns.groups):
+            levels = one_hot(columns.in_groups(hard).argmax(2), columns.table.shape[1])
+            hard[:, columns.grouped] = columns.in_a_line(levels).to(row.dtype)
         return row + (hard - row.detach())
 
 
@@ -147,9 +163,21 @@ class Described:
         seen = self._seen(self.model, x)
         return (seen - self.centre) / self.spread, seen[:, -1]
 
-    def to(self, dtype: torch.dtype) -> "Described":
-        """In another precision."""
-        return Described(moved(self.model, device="cpu", dtype=dtype), self.centre.to(dtype), self.spread.to(dtype))
+    def for_training(self, dtype: torch.dtype = torch.float32) -> Judge:
+        """The same in two products, whose last bits depend on a batch."""
+        model = self.model
+        linear = model.encoder.amplitude * model.encoder_weights
+        weights = torch.cat([linear, (linear @ model.theta).unsqueeze(1)], 1) / self.spread
+        offset = torch.cat([torch.zeros_like(model.theta), model.theta0.reshape(1)])
+        given = (model.encoder.frequencies.T, model.encoder.phases, weights, (offset - self.centre) / self.spread)
+        Z, phases, V, shift = (part.to(dtype).contiguous() for part in given)
+        centre, spread = float(self.centre[-1]), float(self.spread[-1])
+
+        def judge(x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]:
+            cues = torch.addmm(shift, torch.addmm(phases, x, Z).cos(), V)
+            return cues, centre + spread * cues[:, -1]
+
+        return judge
 
 
 class Training:
@@ -166,7 +194,8 @@ class Training:
         self.schedule = schedule
         self.deciding = False
         self.predictor = judge if isinstance(judge, Predictor) else None
-        self.optimisers = [torch.optim.Adam(part.parameters(), schedule.learning_rate) for part in self._parts()]
+        rate = schedule.learning_rate
+        self.optimisers = [torch.optim.Adam(part.parameters(), rate, fused=True) for part in self._parts()]
 
     def _parts(self) -> list[nn.Module]:
         return [self.generator] if self.predictor is None else [self.predictor, self.generator]
@@ -177,13 +206,16 @@ class Training:
 
     def generation_loss(self, people: People) -> Float[Tensor, ""]:
         """(p(c) - (1 - round p(x)))^2 and |x - c|^2 / D, weighted."""
-        with torch.no_grad():
-            cues, said = self.judge(people.x)
+        cues, said = people.seen or self._looked_at(people.x)
         row = self.generator(cues, people.lower, people.upper)
         judged = self.generator.decided(row) if self.deciding else row
         validity = (torch.sigmoid(self.judge(judged)[1]) - (said <= 0).to(row.dtype)).square().mean()
         proximity = (row - people.x).square().mean()
         return self.weights.validity * validity + self.weights.proximity * proximity
+
+    @torch.no_grad()
+    def _looked_at(self, x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]:
+        return self.judge(x)
 
     def turn_of_predictor(self, people: People) -> None:
         """One step on the labels, where there is a predictor to teach."""
@@ -224,6 +256,7 @@ class Training:
         """
         self.deciding = True
         self.generator.requires_grad_(True)
+        people, watched = (part if part.seen is not None else part.before(self.judge) for part in (people, watched))
         losses = self._until_rest(people, watched, draws, [self.turn_of_generator])
         for part in self._parts():
             part.requires_grad_(False)
@@ -236,10 +269,12 @@ class Training:
         kept: list[dict[str, Tensor]] = []
         best = 0
         for epoch in range(self.schedule.max_epochs):
+            self._train(True)
             for batch in torch.randperm(len(people.x), generator=draws).split(self.schedule.batch_size):
                 some = people.rows(batch)
                 for turn in turns:
                     turn(some)
+            self._train(False)
             losses.append(self._held_out(watched))
             report("training CounterNet", (epoch + 1) / self.schedule.max_epochs)
             if epoch == 0 or losses[-1] < losses[best]:
@@ -250,6 +285,10 @@ class Training:
         for part, weights in zip(self._parts(), kept, strict=True):
             part.load_state_dict(weights)
         return losses
+
+    def _train(self, training: bool) -> None:
+        for part in self._parts():
+            part.train(training)
 
     @torch.no_grad()
     def _held_out(self, people: People) -> float:

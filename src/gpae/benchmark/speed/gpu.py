@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gpae.kernels.gpu import Slots
+from gpae.kernels.gpu import Run, Slots
 from gpae.kernels.gpu_descent import Descent
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.search import newton
@@ -167,22 +167,10 @@ def _search(
 
 def _linearise(slots: Slots, rows: tuple[Tensor, ...], top: Ceilings) -> Iterator[dict[str, Any]]:
     """One of the two kernels of a turn, alone: where the products, sines and cosines are."""
-    from gpae.kernels.gpu import _Run
-    from gpae.kernels.triton_newton import linearise
-
-    run = _Run.of(slots, rows, None, 3e-4, 30, _TURN)
-    t, S = slots.tables, len(slots.tables["phases"])
+    run, S = Run.of(slots, rows, None, 3e-4, 30, _TURN), len(slots.tables["phases"])
     for _ in range(4):
-        run._turn()
-
-    def alone() -> None:
-        linearise[(_TURN // 128,)](
-            run.tables[4], run.tables[7], run.tables[6], t["frequencies"], t["phases"], t["weights"], _TURN,
-            D=slots.columns, WIDTH=slots.width, LATENT=slots.latents, S=S,
-            ROWS=128, TILE=32, PRECISION=slots.precision, num_warps=8, num_stages=1,
-        )  # fmt: skip
-
-    taken, turn = _seconds(alone, 20), _seconds(run._turn, 20)
+        run.turn()
+    taken, turn = _seconds(run.linearise, 20), _seconds(run.turn, 20)
     products = 2 * S * (slots.width * (slots.latents + 1) + 16) * _TURN / taken
     yield _line(f"  a turn of {_TURN:,} slots", 1e3 * turn, "ms")
     yield _line("  linearise, of that turn", 1e3 * taken, "ms", 1e3 * turn)
