@@ -99,7 +99,7 @@ def plane(n: int, seed: int) -> pd.DataFrame:
 def on_the_plane(immutable: tuple[str, ...] = (), **options: object) -> tuple[CounterNet, NDArray[np.float64]]:
     frame = plane(600, seed=0)
     codec = Codec.fit(frame, Schema.infer(frame, label="y", favourable=1, immutable=immutable))
-    method = CounterNet(max_epochs=30, **options)
+    method = CounterNet(**({"max_epochs": 30} | options))  # type: ignore[arg-type]
     method.fit(codec.encode(frame).rows, codec.labels(frame), layout=codec.layout)
     return method, codec.encode(plane(300, seed=1)).rows
 
@@ -125,7 +125,7 @@ def test_the_chosen_weight_of_proximity_brings_answers_nearer_and_leaves_them_va
 
 def test_the_generator_recovers_what_brute_force_finds_on_its_predictor() -> None:
     """The known answer: of all allowed rows the one that the generator's loss is least at."""
-    method, X = on_the_plane(w_prox=0.3)
+    method, X = on_the_plane(w_prox=0.3, max_epochs=90)
     answer = method.explain(X)
     u, x = answer.counterfactual[answer.found], answer.factual[answer.found]
     axis = np.linspace(0, 1, 81)

@@ -154,7 +154,11 @@ def test_a_described_classifier_is_judged_by_its_own_logit_and_never_changes() -
     torch.testing.assert_close(cues.mean(0), torch.zeros(4).double(), atol=1e-9, rtol=0)
     torch.testing.assert_close(cues.std(0), torch.ones(4).double())
     generator = Generator(4, ColumnKinds.of(layout), torch.Generator().manual_seed(0))
-    losses = Training(judge.to(torch.float32), generator, WEIGHTS, SCHEDULE).run(people, people, torch.Generator())
+    training = judge.for_training()
+    seen = training(torch.as_tensor(X).float())
+    torch.testing.assert_close(seen[0].double(), cues, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(seen[1].double(), logit, atol=1e-3, rtol=1e-3)
+    losses = Training(training, generator, WEIGHTS, SCHEDULE).run(people, people, torch.Generator())
     assert losses[SCHEDULE.max_epochs - 1] < losses[0]
     np.testing.assert_array_equal(judge(torch.as_tensor(X))[1].numpy(), logit.numpy())
 

@@ -1,6 +1,7 @@
 /* Sums of cosines, f(x) = W' cos(Zx + c): every lane of a vector is a row, so a row's bits are the same in any company.
    What an encoder, a density and a model's replicas are made of. */
 
+#include "queue.h"
 #include "vectors.h"
 
 #define FEATURES 64 /* cosines in a tile: they stay in the first-level cache */
@@ -34,15 +35,16 @@ static void add_tile(const Sums *p, const vec cosines[FEATURES], int64_t first, 
     }
 }
 
-/* The sums of rows first..end - 1 of x, which has `columns` columns, into `out`, which has `outputs`. Returns 0, or 1
-   where there is no memory. */
-int sum_rows(const Sums *p, const double *x, double *out, int64_t first, int64_t end) {
+/* The sums of the queue's rows of x, which has `columns` columns, into `out`, which has `outputs`. Returns 0, or 1 where
+   there is no memory. */
+int sum_rows(const Sums *p, const double *x, double *out, Queue *queue) {
     vec *memory = aligned_alloc(BYTES, (p->columns + p->outputs) * sizeof(vec)), cosines[FEATURES];
     if (!memory) return 1;
     vec *rows = memory, *sums = memory + p->columns;
+    int64_t at, end;
     memset(memory, 0, (p->columns + p->outputs) * sizeof(vec));
-    for (int64_t at = first; at < end; at += LANES) {
-        const int64_t here = end - at < LANES ? end - at : LANES;
+    while (take(queue, LANES, &at, &end)) {
+        const int64_t here = end - at;
         for (int64_t l = 0; l < here; l++)
             for (int64_t j = 0; j < p->columns; j++) rows[j][l] = (REAL)x[(at + l) * p->columns + j];
         for (int64_t o = 0; o < p->outputs; o++) sums[o] = all(p->offset[o]);

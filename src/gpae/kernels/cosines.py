@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.shares import agree, in_shares, in_sheaves, pointers
+from gpae.kernels.threads import agree, from_one_queue, in_sheaves, pointers
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt, log_envelope
 from gpae.numerics.fourier import FourierMap, features
@@ -69,7 +69,7 @@ class CosineSums:
         rows = np.ascontiguousarray(x.numpy(), dtype=np.float64)
         out = np.empty((len(rows), self.sums.sizes[2]))
         given = ctypes.byref(self.sums), ctypes.c_void_p(rows.ctypes.data), ctypes.c_void_p(out.ctypes.data)
-        in_shares(len(rows), lambda first, end: self.library.sum_rows(*given, first, end))
+        from_one_queue(len(rows), lambda queue: self.library.sum_rows(*given, queue))
         return torch.from_numpy(out[:, : self.outputs])
 
     def _agrees(self, fmap: FourierMap, weights: Tensor) -> bool:

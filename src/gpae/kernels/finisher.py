@@ -13,7 +13,7 @@ from torch import Tensor
 from gpae.kernels.compiled import library
 from gpae.kernels.lanes import MOST_LATENTS, log_constant
 from gpae.kernels.layouts import PackedLayout
-from gpae.kernels.shares import PackedSurface, agree, aligned, in_shares, padded, pointers
+from gpae.kernels.threads import PackedSurface, agree, aligned, from_one_queue, padded, pointers
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 from gpae.table.layout import Layout
@@ -87,7 +87,7 @@ class Finisher:
         given = tuple(padded(part, self.columns) for part in (*problem, u))
         rows = _Rows(pointers(given), pointers((out, objective, h, looks)))
         with_what = ctypes.byref(self.surface), ctypes.byref(self.layout.packed), ctypes.byref(rows)
-        in_shares(n, lambda first, end: self.library.polish_rows(*with_what, first, end))
+        from_one_queue(n, lambda queue: self.library.polish_rows(*with_what, queue))
         return Finished(*(torch.from_numpy(part) for part in (out, objective, h, looks)))
 
 

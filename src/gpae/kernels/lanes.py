@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.shares import PackedSurface, agree, in_shares, in_sheaves, padded, pointers
+from gpae.kernels.threads import PackedSurface, agree, from_one_queue, in_sheaves, padded, pointers
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 
@@ -107,7 +107,7 @@ class Lanes:
         found = (u, objective, h, kkt, taken, converged)
         rows = _Rows(pointers(given), tolerance, iterations, full, len(self.held), pointers(found))
         call = self.library.solve_rows, ctypes.byref(self.surface), ctypes.byref(rows)
-        in_shares(n, lambda first, end: call[0](*call[1:], first, end))
+        from_one_queue(n, lambda queue: call[0](*call[1:], queue))
         objective += self._held_way(problem)
         return Walked(self._whole(problem, u), *(torch.from_numpy(part) for part in found[1:]))
 
@@ -121,7 +121,7 @@ class Lanes:
         found = pointers((None, objective, h, None, None, None))
         rows = _Rows(pointers(given), 0.0, 0, 0, len(self.held), found)
         call = self.library.evaluate_rows, ctypes.byref(self.surface), ctypes.byref(rows)
-        in_shares(n, lambda first, end: call[0](*call[1:], first, end))
+        from_one_queue(n, lambda queue: call[0](*call[1:], queue))
         objective += self._held_way(problem)
         return torch.from_numpy(objective), torch.from_numpy(h)
 

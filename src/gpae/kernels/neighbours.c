@@ -1,5 +1,6 @@
 /* The nearest rows of a table, and how far plans lie from them: every lane of a vector is a row of the table. */
 
+#include "queue.h"
 #include "vectors.h"
 
 #define FAR ((REAL)1e15) /* its square can still be told */
@@ -124,14 +125,15 @@ static void in_their_order(const Table *t, const REAL *x, int64_t wanted, Pool *
     sort(pool->near, wanted);
 }
 
-/* For rows first..end - 1 of x the `wanted` nearest rows of the table (which has as many), nearest first. Returns 0, or
+/* For the queue's rows of x the `wanted` nearest rows of the table (which has as many), nearest first. Returns 0, or
    1 where there is no memory. */
-int nearest_rows(const Table *t, const REAL *x, int64_t wanted, int64_t *index, int64_t first, int64_t end) {
+int nearest_rows(const Table *t, const REAL *x, int64_t wanted, int64_t *index, Queue *queue) {
     const int64_t room = SPARE * wanted + GROUP + 1;
     Near *memory = malloc(TOGETHER * room * sizeof(Near));
     if (!memory) return 1;
-    for (int64_t at = first; at < end; at += TOGETHER) {
-        const int64_t here = end - at < TOGETHER ? end - at : TOGETHER;
+    int64_t at, end;
+    while (take(queue, TOGETHER, &at, &end)) {
+        const int64_t here = end - at;
         const REAL *own = x + at * t->columns;
         Pool pools[TOGETHER];
         for (int64_t i = 0; i < here; i++) {
@@ -182,14 +184,15 @@ static double mean_of_least(const REAL *groups, int64_t n, const REAL *u, int64_
     return sum / few;
 }
 
-/* Of plans order[first..end - 1], in whose order a person's plans stand together: the mean distance to the few nearest
+/* Of the queue's plans, places in `order`, in which a person's plans stand together: the mean distance to the few nearest
    of the person's n rows. */
 int distances(const Table *t, const int64_t *index, int64_t n, const int64_t *person, const int64_t *order,
-              const REAL *plans, int64_t few, double *far, int64_t first, int64_t end) {
+              const REAL *plans, int64_t few, double *far, Queue *queue) {
     const int64_t groups = (n + GROUP - 1) / GROUP;
     REAL *memory = aligned_alloc(BYTES, groups * t->columns * GROUP * sizeof(REAL));
     REAL *least = malloc(few * sizeof(REAL));
-    if (memory && least)
+    int64_t first, end;
+    while (memory && least && take(queue, SOME, &first, &end))
         for (int64_t at = first; at < end; at++) {
             const int64_t plan = order[at], who = person[plan];
             if (at == first || who != person[order[at - 1]]) gather(t, index + who * n, n, memory);

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.shares import aligned, in_shares
+from gpae.kernels.threads import aligned, from_one_queue
 from gpae.numerics.tiles import in_tiles
 
 __all__ = ["NearRows", "nearest", "plain_nearest"]
@@ -52,7 +52,7 @@ class NearRows:
         """The ``wanted`` nearest rows of each of some others, nearest first; at most as many as there are."""
         x, index = np.ascontiguousarray(x), np.empty((len(x), wanted), np.int64)
         call = ctypes.byref(self.table), _at(x), ctypes.c_int64(wanted), _at(index)
-        in_shares(len(x), lambda first, end: self.library.nearest_rows(*call, first, end))
+        from_one_queue(len(x), lambda queue: self.library.nearest_rows(*call, queue))
         return index
 
     def distances(self, index: Places, person: Places, plans: Singles, few: int) -> NDArray[np.float64]:
@@ -64,7 +64,7 @@ class NearRows:
             ctypes.byref(self.table), _at(given[0]), ctypes.c_int64(index.shape[1]), *map(_at, given[1:]),
             ctypes.c_int64(few), _at(far),
         )  # fmt: skip
-        in_shares(len(plans), lambda first, end: self.library.distances(*call, first, end))
+        from_one_queue(len(plans), lambda queue: self.library.distances(*call, queue))
         return far
 
 

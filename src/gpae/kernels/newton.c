@@ -8,6 +8,7 @@
    that need one, costs D times as much. Columns that no row moves are held: they count for the phases once, when a row
    takes its lane, and are none of the D. */
 
+#include "queue.h"
 #include "vectors.h"
 
 #define FEATURES 64                                        /* features of the encoder in a tile */
@@ -632,7 +633,6 @@ typedef struct {
     vec damping, penalty, steps;   /* steps: of the present stage */
     int64_t row[LANES], taken[LANES];
     uint8_t converged[LANES];
-    int64_t next, end;
 } State;
 
 static void enter(State *s, mask who, int stage) {
@@ -654,8 +654,8 @@ static void hold(Group *g, const Rows *rows, int64_t row, int lane) {
     for (int64_t s = 0; s < p->features; s++) g->phases[s][lane] = line[s];
 }
 
-static void load(Group *g, State *s, const Rows *rows, int lane) {
-    const int64_t row = s->next++, columns = g->columns;
+static void load(Group *g, State *s, const Rows *rows, int64_t row, int lane) {
+    const int64_t columns = g->columns;
     hold(g, rows, row, lane);
     for (int64_t j = 0; j < columns; j++) {
         g->x[j][lane] = (REAL)rows->x[row * columns + j];
@@ -744,8 +744,9 @@ static void advance(const Group *g, State *s, const Rows *rows, mask stuck) {
     enter(s, s->stage[RESTORE] & ((miss <= restored(g, rows)) | (stuck & ~out) | (s->steps >= all(RESTORING))), IDLE);
 }
 
-static void search(Group *g, State *s, const Rows *rows) {
+static void search(Group *g, State *s, const Rows *rows, Queue *queue) {
     const int64_t columns = g->columns;
+    int64_t row, end;
     for (int l = 0; l < LANES; l++) s->row[l] = -1;
     s->stage[IDLE] = ~nobody();
     for (;;) {
@@ -753,7 +754,7 @@ static void search(Group *g, State *s, const Rows *rows) {
         for (int l = 0; l < LANES; l++)
             if (s->stage[IDLE][l]) {
                 if (s->row[l] >= 0) unload(g, s, rows, l), s->row[l] = -1;
-                if (s->next < s->end) load(g, s, rows, l), fresh[l] = -1;
+                if (take(queue, 1, &row, &end)) load(g, s, rows, row, l), fresh[l] = -1;
             }
         enter(s, fresh, rows->start ? WALK : MEET);
         mask busy = ~s->stage[IDLE];
@@ -812,34 +813,31 @@ static Group *gathered(const Surface *surface, int full, void **block) {
     return g;
 }
 
-/* Solve rows first..end - 1. Returns 0, or 1 where there is no memory. */
-int solve_rows(const Surface *surface, const Rows *rows, int64_t first, int64_t end) {
+/* Solve the queue's rows. Returns 0, or 1 where there is no memory. */
+int solve_rows(const Surface *surface, const Rows *rows, Queue *queue) {
     void *block;
     Group *g = gathered(surface, rows->full != 0, &block);
     if (!g) return 1;
     State state;
     memset(&state, 0, sizeof state);
-    state.next = first, state.end = end;
-    search(g, &state, rows);
+    search(g, &state, rows, queue);
     free(block);
     return 0;
 }
 
-/* Objective and h of rows first..end - 1 at `start`. */
-int evaluate_rows(const Surface *surface, const Rows *rows, int64_t first, int64_t end) {
+/* Objective and h of the queue's rows at `start`. */
+int evaluate_rows(const Surface *surface, const Rows *rows, Queue *queue) {
     void *block;
     Group *g = gathered(surface, 0, &block);
     if (!g) return 1;
     State state;
     memset(&state, 0, sizeof state);
-    for (int64_t at = first; at < end; at += LANES) {
-        const int64_t here = end - at < LANES ? end - at : LANES;
-        state.next = at;
-        for (int l = 0; l < here; l++) load(g, &state, rows, l);
+    int64_t at, end;
+    while (take(queue, LANES, &at, &end)) {
+        for (int l = 0; l < end - at; l++) load(g, &state, rows, at + l, l);
         linearise(g, &g->there, 0);
-        for (int l = 0; l < here; l++) {
+        for (int l = 0; l < end - at; l++)
             rows->objective[at + l] = (double)g->there.objective[l], rows->h[at + l] = (double)g->there.h[l];
-        }
     }
     free(block);
     return 0;

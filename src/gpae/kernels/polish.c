@@ -2,6 +2,7 @@
    gpae/search/polish.py, compiled; REAL is double. One row at a time. */
 
 #include "along.h"
+#include "queue.h"
 
 #define SLACK 1e-7   /* logit units by which a row may miss its margin through rounding in the arithmetic */
 #define LEAST 1e-9   /* a move that gains less is none */
@@ -233,8 +234,8 @@ static void take_place(Row *r, const Rows *rows, int64_t at) {
     memcpy(r->u, rows->start + first, columns * sizeof(double));
 }
 
-/* Snap rows first..end - 1 and search around them; u, objective and h. Returns 0, or 1 where there is no memory. */
-int polish_rows(const Surface *p, const Layout *layout, const Rows *rows, int64_t first, int64_t end) {
+/* Snap the queue's rows and search around them; u, objective and h. Returns 0, or 1 where there is no memory. */
+int polish_rows(const Surface *p, const Layout *layout, const Rows *rows, Queue *queue) {
     /* along the features: two in double precision, three in single; across the columns: seven, of words alike */
     const int64_t n = p->features / LANES, columns = (p->columns + ABREAST + LANES) / LANES * LANES;
     const int64_t vectors = 2 * n + (3 * n + 1) / 2 + 7 * columns / LANES;
@@ -251,7 +252,8 @@ int polish_rows(const Surface *p, const Layout *layout, const Rows *rows, int64_
         .shift = {.by = across + 3 * columns, .column = places},
         .before = across + 4 * columns, .weighed = places + columns,
     };
-    for (int64_t at = first; at < end; at++) {
+    int64_t at, end;
+    while (take(queue, 1, &at, &end)) {
         take_place(&q.row, rows, at);
         snap(&q.row.who, q.row.u);
         local_search(&q);

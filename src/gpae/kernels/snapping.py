@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpae.kernels.compiled import library
 from gpae.kernels.layouts import PackedLayout
-from gpae.kernels.shares import in_shares
+from gpae.kernels.threads import from_one_queue
 from gpae.table.layout import Layout
 
 __all__ = ["snap"]
@@ -28,5 +28,5 @@ def snap(layout: Layout, U: Array, X: Array, lower: Array, upper: Array) -> Arra
     snapped = np.array(U, dtype=np.float64, order="C")
     places = (ctypes.c_void_p(part.ctypes.data) for part in (x, low, high, snapped))
     call = ctypes.byref(packed.packed), ctypes.c_int64(layout.width), *places
-    in_shares(len(snapped), lambda first, end: compiled.snap_rows(*call, first, end))
+    from_one_queue(len(snapped), lambda queue: compiled.snap_rows(*call, queue))
     return snapped

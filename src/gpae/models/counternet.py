@@ -302,7 +302,7 @@ class CounterNetClassifier:
     """The predictor as a classifier, in double precision and in tiles."""
 
     def __init__(self, predictor: Predictor) -> None:
-        self.predictor = predictor.double().requires_grad_(False)
+        self.predictor = predictor.double().eval().requires_grad_(False)
 
     def decision_function(self, X: Rows) -> NDArray[np.float64]:
         """The logits."""

@@ -85,7 +85,11 @@ def _found(spread: Spread, own: Any, method: str) -> Any:
         return spread.model.favourable((rows - spread.mean) / spread.std)[:, None]
 
     person = pd.Series(own[spread.free], index=spread.names)
-    made = find_tabular(person, favourable, feat_types=spread.types, cf_strategy=method, has_ohe=True)
+    try:
+        made = find_tabular(person, favourable, feat_types=spread.types, cf_strategy=method, has_ohe=True)
+    except ValueError as error:  # for some people the library joins an empty list to a table; they get no answer
+        print(f"no answer: {error}", file=sys.stderr)
+        return None
     return spread.whole(own, made.cfs[:1])[0] if len(made.cfs) else None
 
 

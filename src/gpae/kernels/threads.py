@@ -1,4 +1,4 @@
-"""Rows in shares that threads work on side by side, and tables as C wants them."""
+"""Rows that threads take from one queue, and tables as C wants them."""
 
 import ctypes
 import os
@@ -12,15 +12,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["SHEAF", "PackedSurface", "agree", "aligned", "in_shares", "in_sheaves", "padded", "pointers"]
+__all__ = ["SHEAF", "PackedSurface", "agree", "aligned", "from_one_queue", "in_sheaves", "padded", "pointers"]
 
 Array = NDArray[np.float64]
 
 SHEAF = 8
 """Phases that the libraries sum side by side."""
 _CORES = os.cpu_count() or 1
-_SHARE, _LEAST = 512, 32
-"""Rows that a thread takes at once: enough to keep its lanes full, few enough to share the last ones evenly."""
+_FEW = 16
+"""Rows that one thread does alone."""
+
+
+class _Queue(ctypes.Structure):
+    """queue.h's."""
+
+    _fields_ = (("next", ctypes.c_int64), ("end", ctypes.c_int64))
 
 
 class PackedSurface(ctypes.Structure):
@@ -34,22 +40,17 @@ def agree(pairs: Iterable[tuple[Tensor, Tensor]], tolerance: float) -> bool:
     return all(bool(((a - b).abs() <= tolerance * (1 + b.abs().max())).all()) for a, b in pairs)
 
 
-def in_shares(n: int, work: Callable[[ctypes.c_int64, ctypes.c_int64], int]) -> None:
-    """Call ``work(first, end)`` for shares of n rows, on as many threads as torch may use; it returns 0 if all is well.
+def from_one_queue(n: int, work: Callable[[Any], int]) -> None:
+    """Call ``work(queue)`` on as many threads as torch may use; each takes rows until none of the n are left.
 
-    ctypes lets go of the interpreter's lock while C runs.
+    ``work`` returns 0 if all is well. ctypes lets go of the interpreter's lock while C runs.
     """
-    workers = min(torch.get_num_threads(), _CORES)
-    size = min(_SHARE, max(_LEAST, -(-n // workers)))
-
-    def share(first: int) -> int:
-        return work(ctypes.c_int64(first), ctypes.c_int64(min(first + size, n)))
-
-    shares = range(0, n, size)
-    if workers == 1 or len(shares) <= 1:
-        failed = max(map(share, shares), default=0)
+    queue = _Queue(0, n)
+    workers = min(torch.get_num_threads(), _CORES) if n > _FEW else 1
+    if workers == 1:
+        failed = work(ctypes.byref(queue))
     else:
-        failed = max(_threads(workers, os.getpid()).map(share, shares))
+        failed = max(_threads(workers, os.getpid()).map(work, [ctypes.byref(queue)] * workers))
     if failed:
         raise MemoryError("the compiled search found no memory for its rows")
 
