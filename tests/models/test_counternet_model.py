@@ -107,7 +107,7 @@ def test_levels_get_a_gradient() -> None:
     layout, _ = jobs()
     last = task.generator.network[-1].weight.grad
     assert bool((last[layout.groups[0]].abs().sum(1) > 0).all())
-    assert float(last[layout.groups[1]].abs().max()) == 0.0  # fixed: nothing to learn there
+    assert float(last[layout.groups[1]].abs().max()) < 1e-10  # fixed: nothing to learn there
 
 
 def test_what_is_decided_has_whole_levels_and_the_gradient_of_what_is_not() -> None:

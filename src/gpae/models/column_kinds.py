@@ -5,16 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax, pad
 from torch.nn.utils.rnn import pad_sequence
 
+from gpae.numerics.aligned import product, width
 from gpae.table.layout import Layout
 
 __all__ = ["ColumnKinds"]
 
 _NUMBER, _YES_NO = -1, -2
+_STEEP = 40.0
+"""Logits further apart than this are as good as certain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +35,8 @@ class ColumnKinds:
     are stands for the rest."""
     present: Int[Tensor, " n"]
     """Which places of the table, line after line, are no such."""
+    member: Float[Tensor, "D g"]
+    """1 where a column is of a group, 0 elsewhere; there are more groups than there are, for products in step."""
 
     @classmethod
     def of(cls, layout: Layout) -> "ColumnKinds":
@@ -49,7 +54,8 @@ class ColumnKinds:
         none = torch.zeros(0, dtype=torch.int64)
         table = pad_sequence(list(groups), batch_first=True, padding_value=len(kind)) if groups else none.reshape(0, 0)
         present = (table.flatten() < len(kind)).nonzero().squeeze(1)
-        return cls(kind, numbers, yes_no, groups, torch.cat([*groups, none]), table, present)
+        member = (kind.unsqueeze(1) == torch.arange(width(len(groups)))).float()
+        return cls(kind, numbers, yes_no, groups, torch.cat([*groups, none]), table, present, member)
 
     @classmethod
     def all_numbers(cls, width: int) -> "ColumnKinds":
@@ -72,6 +78,19 @@ class ColumnKinds:
         row[:, self.yes_no] = torch.sigmoid(output[:, self.yes_no])
         row[:, self.grouped] = self.in_a_line(torch.softmax(self.in_groups(output), 2))
         return row
+
+    def shares(self, output: Float[Tensor, "B D"], open_: Bool[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+        """A softmax over the open levels of each group; 0 elsewhere. Small tables: sums are quicker than gathering."""
+        weight = output.clamp(-_STEEP, _STEEP).exp() * open_
+        of_group = self.member.to(output.dtype)
+        total = product(product(weight, of_group), of_group.T)
+        return weight / total.clamp(min=torch.finfo(output.dtype).tiny) * of_group.sum(1)
+
+    def likeliest(self, shares: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
+        """1 for the level of each group with the largest share; 0 elsewhere."""
+        of_group = self.member[:, : len(self.groups)].to(shares.dtype)
+        largest = product(self.in_groups(shares).amax(2), of_group.T)
+        return (shares >= largest) * of_group.sum(1)
 
     def in_groups(self, output: Float[Tensor, "B D"]) -> Float[Tensor, "B g w"]:
         """The columns of all groups side by side, so that one operation does for all; minus infinity for the rest."""

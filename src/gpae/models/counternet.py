@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -9,7 +10,6 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
 from gpae.arrays import Probabilities, Rows
 from gpae.artefact import State
@@ -60,7 +60,7 @@ class Schedule:
     clip_norm: float = 0.5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class People:
     """Rows, their labels, and where each may go."""
 
@@ -78,8 +78,22 @@ class People:
 
     def rows(self, index: Tensor) -> "People":
         """Some of them."""
-        seen = None if self.seen is None else (self.seen[0][index], self.seen[1][index])
-        return People(self.x[index], self.y[index], self.lower[index], self.upper[index], seen)
+        x, y, lower, upper, *seen = self._table[index].split(self._widths, 1)
+        return People(x, y.squeeze(1), lower, upper, (seen[0], seen[1].squeeze(1)) if seen else None)
+
+    @cached_property
+    def _columns(self) -> tuple[Tensor, ...]:
+        seen = () if self.seen is None else (self.seen[0], self.seen[1].unsqueeze(1))
+        return self.x, self.y.unsqueeze(1), self.lower, self.upper, *seen
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        return [part.shape[1] for part in self._columns]
+
+    @cached_property
+    def _table(self) -> Float[Tensor, "n c"]:
+        """All of it side by side: rows are picked once and not part by part."""
+        return torch.cat(self._columns, 1)
 
     @torch.no_grad()
     def before(self, judge: Judge) -> "People":
@@ -123,20 +137,17 @@ class Generator(nn.Module):
         """Numbers inside their bounds, a softmax over the open levels of each group; both with a gradient."""
         raw, columns = self.network(cues), self.columns
         row = torch.minimum(torch.maximum(torch.sigmoid(raw), lower), upper)
-        if len(columns.groups):
-            # of a fixed group only the person's own level is open
-            levels = columns.in_groups(raw.masked_fill(upper <= 0, -torch.inf))
-            row[:, columns.grouped] = columns.in_a_line(torch.softmax(levels, 2))
-        return row
+        # of a fixed group only the person's own level is open
+        return torch.where(columns.kind >= 0, columns.shares(raw, upper > 0), row) if columns.groups else row
 
     def decided(self, row: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """The row with its likeliest levels and a plain yes or no; gradients pass as if nothing had been decided."""
-        hard, columns = row.detach().clone(), self.columns
-        hard[:, columns.yes_no] = hard[:, columns.yes_no].round()
-        if len(columns.groups):
-            levels = one_hot(columns.in_groups(hard).argmax(2), columns.table.shape[1])
-            hard[:, columns.grouped] = columns.in_a_line(levels).to(row.dtype)
-        return row + (hard - row.detach())
+        soft, columns = row.detach(), self.columns
+        hard = soft.clone()
+        hard[:, columns.yes_no] = soft[:, columns.yes_no].round()
+        if columns.groups:
+            hard = torch.where(columns.kind >= 0, columns.likeliest(soft), hard)
+        return row + (hard - soft)
 
 
 class Described:
