@@ -78,11 +78,13 @@ class Slots:
         *,
         tolerance: float,
         iterations: int,
+        off: float = 0.0,
         slots: int = _SLOTS,
     ) -> Walked:
         """As :meth:`gpae.kernels.lanes.Lanes.solve`: rows from the host's memory (best pinned) and back to it.
 
-        Some at a time: while they are searched for, the next are copied in and the last ones out.
+        Some at a time: while they are searched for, the next are copied in and the last ones out. All end as near the
+        boundary as single precision can tell, however far ``off`` they might.
         """
         total, device = len(problem[0]), self.tables["theta"].device
         given = problem if start is None else (*problem, start)

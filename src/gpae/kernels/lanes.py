@@ -45,6 +45,7 @@ class _Rows(ctypes.Structure):
     _fields_ = (
         ("given", ctypes.c_void_p * 8),
         ("tolerance", ctypes.c_double),
+        ("off", ctypes.c_double),
         ("iterations", ctypes.c_int64),
         ("full", ctypes.c_int64),
         ("held_columns", ctypes.c_int64),
@@ -95,17 +96,19 @@ class Lanes:
         tolerance: float,
         iterations: int,
         full: bool = False,
+        off: float = 0.0,
     ) -> Walked:
         """Latent (or full) steps from ``start`` (None: the boundary, met head-on) until each row converges or gives up.
 
-        ``problem`` are x, lower, upper, beta, sign and margin; the bounds of held columns leave no room.
+        ``problem`` are x, lower, upper, beta, sign and margin; the bounds of held columns leave no room. ``off`` is the
+        share of the margin by which a row may end off the boundary.
         """
         n = len(problem[0])
         u, taken, converged = np.empty((n, self.width)), np.empty(n, np.int64), np.empty(n, np.bool_)
         objective, h, kkt = np.empty((3, n))
         given = self._given(problem, start)
         found = (u, objective, h, kkt, taken, converged)
-        rows = _Rows(pointers(given), tolerance, iterations, full, len(self.held), pointers(found))
+        rows = _Rows(pointers(given), tolerance, off, iterations, full, len(self.held), pointers(found))
         call = self.library.solve_rows, ctypes.byref(self.surface), ctypes.byref(rows)
         from_one_queue(n, lambda queue: call[0](*call[1:], queue))
         objective += self._held_way(problem)
@@ -119,7 +122,7 @@ class Lanes:
         objective, h = np.empty((2, n))
         given = self._given(problem, u)
         found = pointers((None, objective, h, None, None, None))
-        rows = _Rows(pointers(given), 0.0, 0, 0, len(self.held), found)
+        rows = _Rows(pointers(given), 0.0, 0.0, 0, 0, len(self.held), found)
         call = self.library.evaluate_rows, ctypes.byref(self.surface), ctypes.byref(rows)
         from_one_queue(n, lambda queue: call[0](*call[1:], queue))
         objective += self._held_way(problem)

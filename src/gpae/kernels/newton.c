@@ -20,7 +20,6 @@
 #endif
 
 #define NEAR ((REAL)1e-3)      /* share of the margin by which a row that has arrived may miss the boundary */
-#define COARSE 1e-3           /* a tolerance from which on the answer will be rounded: search/compiled.py */
 #define ROUNDS 12             /* of the active set in a step */
 #define LATENT_DAMPING 4
 #define AT_BOUND ((REAL)1e-6)
@@ -44,7 +43,7 @@ typedef struct {
 typedef struct {
     const double *x, *lower, *upper, *beta, *sign, *margin, *start; /* start may be null: met head-on */
     const double *held;       /* the values of held columns */
-    double tolerance;
+    double tolerance, off;    /* off: the share of the margin by which a row may end off the boundary */
     int64_t iterations, full; /* full: whether the steps are full ones */
     int64_t held_columns;
     double *u, *objective, *h, *kkt;
@@ -724,11 +723,6 @@ static mask judge(const Group *g, State *s, const Step *step) {
     return walking & ((ratio > all((REAL)1e-3)) | nearer);
 }
 
-/* How near the boundary a row must end: where a coarse answer will do, it need not be nearer than on arrival. */
-static vec restored(const Group *g, const Rows *rows) {
-    return rows->tolerance < COARSE ? all(RESTORED) : most(all(RESTORED), all(NEAR) * g->margin);
-}
-
 /* Who is done with a stage goes on to the next; a lane may pass through several at once. */
 static void advance(const Group *g, State *s, const Rows *rows, mask stuck) {
     const Point *at = &g->here;
@@ -741,7 +735,8 @@ static void advance(const Group *g, State *s, const Rows *rows, mask stuck) {
     for (int l = 0; l < LANES; l++)
         if (out[l]) s->converged[l] = there[l] != 0;
     enter(s, out, RESTORE);
-    enter(s, s->stage[RESTORE] & ((miss <= restored(g, rows)) | (stuck & ~out) | (s->steps >= all(RESTORING))), IDLE);
+    mask restored = miss <= most(all(RESTORED), all((REAL)rows->off) * g->margin);
+    enter(s, s->stage[RESTORE] & (restored | (stuck & ~out) | (s->steps >= all(RESTORING))), IDLE);
 }
 
 static void search(Group *g, State *s, const Rows *rows, Queue *queue) {

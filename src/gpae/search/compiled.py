@@ -37,20 +37,24 @@ class Walker:
 
     def descend(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
         """From ``start`` (None: from the boundary, met head-on) by latent steps, and full ones where these fail."""
-        near = self.single.solve(problem.tensors(), start, tolerance=max(COARSE, tolerance), iterations=_LATENT)
-        solution = _widened(near, problem)
         if tolerance >= COARSE:
-            return solution
-        at = self.double.solve(problem.tensors(), solution.u, tolerance=tolerance, iterations=_ARRIVING)
+            return self._roughly(problem, start, _LATENT)
+        near = self.single.solve(problem.tensors(), start, tolerance=COARSE, iterations=_LATENT)
+        begin = _widened(near, problem).u
+        at = self.double.solve(problem.tensors(), begin, tolerance=tolerance, iterations=_ARRIVING)
         return self._with_full_steps(problem, at, near.iterations, tolerance)
 
     def descend_warily(self, problem: Problem, start: Float[Tensor, "B D"] | None, tolerance: float) -> Solution:
         """The same with few latent steps, which may lead a row whom they do not bring home into a corner."""
         if tolerance >= COARSE:
-            few = self.single.solve(problem.tensors(), start, tolerance=tolerance, iterations=_FEW)
-            return _widened(few, problem)
+            return self._roughly(problem, start, _FEW)
         at = self.double.solve(problem.tensors(), start, tolerance=tolerance, iterations=_FEW)
         return self._with_full_steps(problem, at, torch.zeros_like(at.iterations), tolerance)
+
+    def _roughly(self, problem: Problem, start: Float[Tensor, "B D"] | None, steps: int) -> Solution:
+        """What will be rounded: single precision does, and no last digits are asked for."""
+        near = self.single.solve(problem.tensors(), start, tolerance=COARSE, iterations=steps, off=COARSE)
+        return _widened(near, problem)
 
     def _with_full_steps(self, problem: Problem, at: Walked, before: Int[Tensor, " B"], tolerance: float) -> Solution:
         solution = _solution(at, before)

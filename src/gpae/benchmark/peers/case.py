@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from gpae.benchmark.paper_size import PAPER_SIZE, fitted
 from gpae.benchmark.peers.gpae_model import plain_gpae
 from gpae.benchmark.peers.perceptron import trained_perceptron
 from gpae.benchmark.peers.plain.columns import UNKNOWN
@@ -17,7 +18,6 @@ from gpae.dataset import Dataset
 from gpae.errors import InputError
 from gpae.files import written_whole
 from gpae.progress import report
-from gpae.tabular import TabularExplainer
 
 __all__ = ["EXPLAINER", "Case", "Learn", "gpae_classifier", "perceptron"]
 
@@ -69,16 +69,7 @@ def gpae_classifier(folder: Path, train: pd.DataFrame, dataset: Dataset, seed: i
     """
     report(f"fitting GPAE on {dataset.name}", 0.0)
     # ways are measured in standard deviations, as everybody's answers will be
-    explainer = TabularExplainer(
-        label=dataset.label,
-        favourable=dataset.favourable,
-        immutable=dataset.masked,
-        seed=seed,
-        n_features=1000,
-        latent_dim=4,
-        device="cpu",
-        units="deviations",
-    ).fit(train)
+    explainer = fitted(dataset, seed, None, **PAPER_SIZE, device="cpu", units="deviations")
     explainer.save(folder / EXPLAINER)
     return plain_gpae(explainer, train)
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpae.benchmark.paper_size import PAPER_SIZE, fitted
 from gpae.benchmark.speed.growth import exponent, seconds_of
-from gpae.benchmark.speed.subject import PAPER_SIZE, Subject, fitted, refused
+from gpae.benchmark.speed.subject import Subject, refused
 from gpae.dataset import Dataset
 from gpae.progress import report
 

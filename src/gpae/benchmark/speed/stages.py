@@ -51,7 +51,7 @@ def by_stage(subject: Subject, n_rows: int = 4000) -> pd.DataFrame:
     return lines.assign(
         share=lines["seconds"] / whole,
         microseconds_per_row=1e6 * lines["seconds"] / n_rows,
-        of_which_compiled_solver=[_cumulative(stats, *_SOLVER) / whole] + [float("nan")] * (len(lines) - 1),
+        compiled_solver_of_all=_cumulative(stats, *_SOLVER) / whole,
     )
 
 

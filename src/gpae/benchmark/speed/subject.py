@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gpae.benchmark.paper_size import PAPER_SIZE, fitted
 from gpae.dataset import Dataset
 from gpae.tabular import TabularExplainer
 
-__all__ = ["Subject", "fitted", "refused"]
+__all__ = ["Subject", "refused"]
 
-PAPER_SIZE = {"n_features": 1000, "latent_dim": 4}
 _ENOUGH = 10_000
 """Rows of a data set among which the refused are looked for."""
 
@@ -42,19 +42,6 @@ class Subject:
     def encoded(self, n: int) -> Any:
         """The same as the method sees them."""
         return self.explainer.learnt_.codec.encode(self.rows(n)).rows
-
-
-def fitted(dataset: Dataset, seed: int, features: tuple[str, ...] | None = None, **settings: Any) -> TabularExplainer:
-    """An explainer of a data set's training rows, of all features or some."""
-    kept = dataset.features if features is None else features
-    explainer = TabularExplainer(
-        label=dataset.label,
-        favourable=dataset.favourable,
-        immutable=[name for name in dataset.masked if name in kept],
-        seed=seed,
-        **settings,
-    )
-    return explainer.fit(dataset.split(seed=seed)[0][[*kept, dataset.label]])
 
 
 def refused(explainer: TabularExplainer, dataset: Dataset, seed: int = 0) -> pd.DataFrame:
