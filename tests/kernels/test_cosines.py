@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from gpae.kernels import cosines
 from gpae.kernels.compiled import why_not
-from gpae.kernels.cosines import CosineSums, cosine_sums, latents, log_densities
+from gpae.kernels.cosines import CosineSums, cosine_sums, latents, log_densities, logits
 from gpae.models.gp_autoencoder import GPAEClassifier
+from gpae.numerics.autoencoder import encode, logit
 from gpae.numerics.density import log_density
 from gpae.numerics.fourier import FourierMap, draw_map, features
 
@@ -61,13 +63,15 @@ def test_a_vector_of_weights_is_one_sum_and_a_last_weight_more_is_added(
     torch.testing.assert_close(moved, torch.tensor([[2.0, -3.0]], dtype=torch.float64).expand(9, 2))
 
 
-def test_latents_and_log_densities_are_those_of_the_model() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.random((300, 3))
-    model = GPAEClassifier(2, 60, max_epochs=2, density_features=30, random_state=0).fit(
-        X, (X.sum(1) > 1.5).astype(int)
-    )
-    x = torch.as_tensor(X)
+@pytest.fixture(scope="module")
+def model() -> GPAEClassifier:
+    X = np.random.default_rng(0).random((300, 3))
+    settings = {"max_epochs": 2, "density_features": 30, "random_state": 0}
+    return GPAEClassifier(2, 60, **settings).fit(X, (X.sum(1) > 1.5).astype(int))
+
+
+def test_latents_and_log_densities_are_those_of_the_model(model: GPAEClassifier) -> None:
+    x = torch.as_tensor(np.random.default_rng(0).random((300, 3)))
     torch.testing.assert_close(latents(model.model_, x), model.model_.encode(x))
     z = model.model_.encode(x)
     torch.testing.assert_close(log_densities(model.density_, z), log_density(model.density_, z))
@@ -75,3 +79,37 @@ def test_latents_and_log_densities_are_those_of_the_model() -> None:
 
 def test_no_rows_have_no_sums() -> None:
     assert cosine_sums(*drawn(10, 2, 3), rows(0, 2)).shape == (0, 3)
+
+
+def test_rows_that_are_asked_about_again_cost_nothing_and_others_are_not_mistaken_for_them(
+    model: GPAEClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = model.model_
+    looked_at: list[int] = []
+
+    def counted(fmap: FourierMap, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        looked_at.append(len(x))
+        return cosine_sums(fmap, weights, x)
+
+    monkeypatch.setattr(cosines, "cosine_sums", counted)
+    x = rows(40, 3)
+    first = latents(encoder, x)
+    said = logits(encoder, x)
+    torch.testing.assert_close(said, logit(encoder, encode(encoder, x)))
+    expected = first.clone()
+    first += 1.0  # whoever asked may do with it as they like
+    torch.testing.assert_close(latents(encoder, x), expected, rtol=0, atol=0)
+    assert looked_at == [40]
+    x[7] += 0.5  # the same table, another row
+    assert not torch.equal(latents(encoder, x)[7], expected[7])
+    assert looked_at == [40, 40]
+
+
+def test_very_many_rows_are_not_kept(model: GPAEClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cosines, "_REMEMBERED", 10)
+    few, many = rows(10, 3), rows(11, 3)
+    latents(model.model_, few)
+    latents(model.model_, many)
+    kept = cosines._recent(model.model_).last
+    assert kept is not None
+    assert torch.equal(kept[0], few)

@@ -27,6 +27,8 @@ _FEATURES, _OUTPUTS = 64, 8
 """What features and sums are padded to."""
 _SMALL = 2048
 """Rows of a few numbers each that torch takes at once."""
+_REMEMBERED = 1 << 15
+"""Rows at most that are kept for the next question about them."""
 _AGREES = 1e-12
 """How far a sum may be from torch's, relative to the largest, for the library to be believed."""
 
@@ -129,8 +131,10 @@ def _encoded(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, "B d+
     """Latents and, in a last column, the logit: they cost as much as either alone.
 
     Who asks for a plan is asked about several times (who is refused, where to begin, how it was before), and so is the
-    plan: the last rows are remembered.
+    plan: the last rows are remembered, unless they are very many.
     """
+    if len(x) > _REMEMBERED:
+        return cosine_sums(model.encoder, _folded(model), x)
     recent = _recent(model)
     known = recent.last
     if known is None or not torch.equal(known[0], x):
