@@ -15,7 +15,7 @@ from gpae.benchmark.peers.environment import CFNOW, DICE, NICE, RELAX, default_f
 from gpae.benchmark.peers.measures import Measures
 from gpae.benchmark.speed.contest import Contest
 from gpae.benchmark.speed.part import Outcome, Terms
-from gpae.benchmark.speed.standings import OURS_NAME, Standing, standing_conditions
+from gpae.benchmark.speed.standings import ARRAYS_NAME, OURS_NAME, Standing, standing_conditions
 from gpae.datasets import load
 from gpae.files import written_whole
 from gpae.plots.speed import speed_figure
@@ -37,7 +37,7 @@ METHODS = (
     Method(OURS_NAME, OURS, "own", _MANY),
 )
 FURTHER = (
-    Method("gpae on arrays", OURS, "arrays", _MANY),
+    Method(ARRAYS_NAME, OURS, "arrays", _MANY),
     Method("gpae plausible", OURS, "plausible", (1_000,)),
     Method("gpae near", OURS, "near", (1_000,)),
 )
