@@ -1,5 +1,6 @@
 """What the commands of studies are asked, and the folder that they write into."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ __all__ = [
     "Seeds",
     "Threads",
     "Workers",
+    "command_line",
     "split",
     "study_folder",
 ]
@@ -37,6 +39,17 @@ Environments = Annotated[
         help="Where the peers' virtual environments are, or are to be made; default: gpae's cache.",
     ),
 ]
+
+
+def command_line() -> list[str]:
+    """What was asked, as a study's record holds it: without where on this machine the peers live."""
+    words, said = iter(sys.argv[1:]), ["gpae"]
+    for word in words:
+        if word == "--environments":
+            next(words, None)
+        elif not word.startswith("--environments="):
+            said.append(word)
+    return said
 
 
 def split(names: list[str] | None) -> list[str] | None:

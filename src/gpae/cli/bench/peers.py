@@ -1,13 +1,12 @@
 """``gpae bench peers``: beside DiCE and NICE on one model."""
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from gpae.cli.bench.options import Compared, Environments, Output, Rounds, Threads, study_folder
+from gpae.cli.bench.options import Compared, Environments, Output, Rounds, Threads, command_line, study_folder
 from gpae.cli.bench.tables import conditions_table, plain_table
 from gpae.cli.options import Json, Seed
 from gpae.cli.terminal import note, print_json, progress, results
@@ -42,7 +41,7 @@ def peers(
         found = compare(folder, load("adult"), terms, lambda case: whole_crew(case, place))
     code = begun_by(folder / "cells")
     terms_said = {"rows": rows, "rounds": rounds, "seed": seed, "threads": threads}
-    describe_run(folder, ["gpae", *sys.argv[1:]], **terms_said, cells_begun_by=code, **found.about)
+    describe_run(folder, command_line(), **terms_said, cells_begun_by=code, **found.about)
     if as_json:
         print_json({"methods": found.figures.to_dict("records"), "conditions": [asdict(c) for c in found.conditions]})
         return

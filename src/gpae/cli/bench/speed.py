@@ -1,13 +1,12 @@
 """``gpae bench speed``: answers a second, beside the peers and beside the limit."""
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gpae.cli.bench.options import Compared, Environments, Output, Rounds, Threads, split, study_folder
+from gpae.cli.bench.options import Compared, Environments, Output, Rounds, Threads, command_line, split, study_folder
 from gpae.cli.bench.tables import conditions_table, figures_table
 from gpae.cli.options import Json, Seed
 from gpae.cli.terminal import note, print_json, progress, results
@@ -55,7 +54,7 @@ def speed(
     about = {
         part: said | {"cells_begun_by": begun_by(folder / "cells" / part)} | one.about for part, one in found.items()
     }
-    describe_run(folder, ["gpae", *sys.argv[1:]], parts=read_run(folder).get("parts", {}) | about)
+    describe_run(folder, command_line(), parts=read_run(folder).get("parts", {}) | about)
     if as_json:
         print_json(
             {
