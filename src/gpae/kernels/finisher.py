@@ -20,7 +20,8 @@ from gpae.table.layout import Layout
 
 __all__ = ["Finished", "Finisher"]
 
-_LANES = 16
+_LANES, _ALONE = 16, 8
+"""Of single precision; rows that one thread does alone."""
 _AGREES = 1e-9
 """How far a logit or a log density may be from torch's, relative to the largest, for the library to be believed."""
 
@@ -87,7 +88,7 @@ class Finisher:
         given = tuple(padded(part, self.columns) for part in (*problem, u))
         rows = _Rows(pointers(given), pointers((out, objective, h, looks)))
         with_what = ctypes.byref(self.surface), ctypes.byref(self.layout.packed), ctypes.byref(rows)
-        from_one_queue(n, lambda queue: self.library.polish_rows(*with_what, queue))
+        from_one_queue(n, lambda queue: self.library.polish_rows(*with_what, queue), _ALONE)
         return Finished(*(torch.from_numpy(part) for part in (out, objective, h, looks)))
 
 

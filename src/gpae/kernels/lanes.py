@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 BLOCK = 4
 """Columns are padded to multiples of this."""
 MOST_LATENTS = 16
+_ALONE = 32
+"""Rows that one thread searches for alone: two would have half of their lanes empty."""
 _FEATURES = 64
 """Features are padded to multiples of this."""
 _AGREES: dict[Precision, float] = {"single": 2e-4, "double": 1e-9}
@@ -110,7 +112,7 @@ class Lanes:
         found = (u, objective, h, kkt, taken, converged)
         rows = _Rows(pointers(given), tolerance, off, iterations, full, len(self.held), pointers(found))
         call = self.library.solve_rows, ctypes.byref(self.surface), ctypes.byref(rows)
-        from_one_queue(n, lambda queue: call[0](*call[1:], queue))
+        from_one_queue(n, lambda queue: call[0](*call[1:], queue), _ALONE)
         objective += self._held_way(problem)
         return Walked(self._whole(problem, u), *(torch.from_numpy(part) for part in found[1:]))
 

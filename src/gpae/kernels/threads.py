@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 SHEAF = 8
 """Phases that the libraries sum side by side."""
 _CORES = os.cpu_count() or 1
-_FEW = 16
-"""Rows that one thread does alone."""
+_FEW = 512
+"""Rows that one thread does alone where they take a few microseconds each: others would have to be woken."""
 
 
 class _Queue(ctypes.Structure):
@@ -40,13 +40,14 @@ def agree(pairs: Iterable[tuple[Tensor, Tensor]], tolerance: float) -> bool:
     return all(bool(((a - b).abs() <= tolerance * (1 + b.abs().max())).all()) for a, b in pairs)
 
 
-def from_one_queue(n: int, work: Callable[[Any], int]) -> None:
+def from_one_queue(n: int, work: Callable[[Any], int], alone: int = _FEW) -> None:
     """Call ``work(queue)`` on as many threads as torch may use; each takes rows until none of the n are left.
 
-    ``work`` returns 0 if all is well. ctypes lets go of the interpreter's lock while C runs.
+    ``work`` returns 0 if all is well; up to ``alone`` rows one thread does them. ctypes lets go of the interpreter's
+    lock while C runs.
     """
     queue = _Queue(0, n)
-    workers = min(torch.get_num_threads(), _CORES) if n > _FEW else 1
+    workers = min(torch.get_num_threads(), _CORES) if n > alone else 1
     if workers == 1:
         failed = work(ctypes.byref(queue))
     else:

@@ -30,6 +30,8 @@ from gpae.table.freedom import Freedom
 
 __all__ = ["Kernel", "Said", "straight_ways"]
 
+_TILE = 32
+"""People who are led together: as quick as more, and one alone has to wait for fewer."""
 _STEPS = 4
 _SHORTEST = 1e-12
 
@@ -68,7 +70,7 @@ def straight_ways(
     people = [_single(part) for part in (freedom.x, freedom.lower, freedom.upper)]
     if said is not None:
         people += [_single(said.rows), _single(said.logits)]
-    (ends,) = in_tiles(walk, people)
+    (ends,) = in_tiles(walk, people, _TILE)
     return np.arange(len(freedom)), np.asarray(ends.numpy(), dtype=np.float64)
 
 

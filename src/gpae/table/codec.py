@@ -142,22 +142,24 @@ class Codec:
                 reasons.setdefault(row, []).append(reason)
             reads.append(read.values)
         values = np.stack(reads, axis=1)
-        for row, reason in self._far_out(values):
+        with np.errstate(over="ignore"):
+            rows = self.layout.encode(np.where(np.isfinite(values), values, np.nan))
+        for row, reason in self._far_out(values, rows):
             reasons.setdefault(row, []).append(reason)
-        texts = ["; ".join(reasons.get(row, ())) for row in range(len(values))]
-        bad = np.array([bool(text) for text in texts])
-        # An infinity would raise warnings in the scalings; a bad row is NaN in any case.
-        rows = self.layout.encode(np.where(bad[:, None], np.nan, values))
+        texts, bad = [""] * len(values), np.zeros(len(values), dtype=np.bool_)
+        for row, told in reasons.items():
+            texts[row] = "; ".join(told)
+        bad[list(reasons)] = True
         rows[bad] = np.nan
         return Encoded(rows, values, bad, texts)
 
-    def _far_out(self, values: Array) -> Iterator[tuple[int, str]]:
+    def _far_out(self, values: Array, rows: Array) -> Iterator[tuple[int, str]]:
         """Yield the rows with a number so far outside the training range that no distance to it makes sense."""
+        far = np.abs(rows) > _FAR
+        if not far.any():
+            return
         for i, block in enumerate(self.layout.features):
-            column = np.where(np.isfinite(values[:, i]), values[:, i], np.nan)
-            with np.errstate(over="ignore"):
-                unit = np.abs(block.encode(column)).max(axis=1)
-            for row in np.flatnonzero(unit > _FAR).tolist():
+            for row in np.flatnonzero(far[:, block.columns].any(axis=1)).tolist():
                 yield row, f"column {block.name!r} holds {values[row, i]:g}, more than {_FAR:g} training ranges away"
 
     def labels(self, frame: Any) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -53,20 +53,22 @@ def frame_kind(frame: Any) -> FrameKind:
 
 def to_arrow(frame: Any, what: str = "table") -> dict[str, pa.Array]:
     """Return the columns of a table by name; an empty table is an error."""
-    opened = _open(frame)
-    for name in opened.columns:
+    whole = isinstance(frame, pa.Table) and len(set(frame.column_names)) == frame.num_columns
+    opened = frame if whole else _open(frame)
+    names = list(frame.column_names if whole else opened.columns)
+    for name in names:
         if not isinstance(name, str):
             raise InputError(f"column names must be text, found {name!r}; rename the columns of the {what}")
         if not name.strip():
-            at = list(opened.columns).index(name) + 1
+            at = names.index(name) + 1
             raise InputError(
                 f"column {at} of the {what} has no name; name it or drop it "
                 "(pandas writes its index so, unless told to_csv(index=False))"
             )
-    if not opened.columns or len(opened) == 0:
-        raise InputError(f"the {what} is empty ({len(opened)} rows, {len(opened.columns)} columns)")
-    if isinstance(frame, pa.Table):
-        return {name: _whole(frame[name]) for name in opened.columns}
+    if not names or len(opened) == 0:
+        raise InputError(f"the {what} is empty ({len(opened)} rows, {len(names)} columns)")
+    if whole:
+        return {name: _whole(frame[name]) for name in names}
     return {series.name: _arrow_column(series) for series in opened.iter_columns()}
 
 
