@@ -84,7 +84,7 @@ def test_everybody_meets_at_their_best_batch_and_within_the_limit(
     assert {name: one["batch"] for name, one in first.items()} == {
         "DiCE random": 1,
         "DiCE genetic": 1,
-        "NICE sparsity": 1,
+        "NICE sparsity": 200,
         "CFNOW greedy": 1,
         "ReLax Wachter": 200,
         "ReLax spheres": 200,
@@ -243,7 +243,7 @@ def test_the_command_prints_figures_and_conditions(tmp_path: Path, capsys: pytes
         assert end.value.code == 0
     printed, _, as_json = capsys.readouterr().out.partition("{")
     assert "ReLax spheres" in printed
-    assert "of 8 hold" in printed
+    assert "of 9 hold" in printed
     told = json.loads("{" + as_json)["peers"]
     assert len(told["figures"]) == 2 * len(METHODS) + len(FURTHER)
     assert len(told["conditions"]) == len(pd.read_csv(tmp_path / "speed" / "conditions.csv"))
