@@ -162,6 +162,37 @@ def test_a_column_that_is_held_counts_as_one_that_cannot_move(held: tuple[int, .
     torch.testing.assert_close(one.kkt[same], other.kkt[same], rtol=1e-4, atol=1e-8)
 
 
+def test_rows_that_have_room_in_held_columns_are_searched_for_without() -> None:
+    """And nobody beside them is touched by it."""
+    surface = drawn(60, 5, 3)
+    problem = refused(surface)
+    packed(surface)
+    still = torch.tensor([False, True, False, False, False])
+    roaming = torch.arange(len(problem.x)) % 3 == 0
+    lower, upper = (
+        torch.where(still & ~roaming.unsqueeze(1), problem.x, bound) for bound in (problem.lower, problem.upper)
+    )
+    mixed = dataclasses.replace(problem, lower=lower, upper=upper)
+    found = newton.solve(surface, mixed, held=still)
+    others = (~roaming).nonzero().squeeze(1)
+    assert torch.equal(found.u[others], newton.solve(surface, mixed.rows(others), held=still).u)
+    assert torch.equal(found.u[roaming], newton.solve(surface, mixed).u[roaming])
+    assert (found.u[roaming, 1] != problem.x[roaming, 1]).any()
+
+
+def test_who_may_end_off_the_boundary_takes_fewer_steps_and_ends_within_that() -> None:
+    surface = drawn(60, 5, 3)
+    problem = refused(surface)
+    near, there = (
+        packed(surface).solve(problem.tensors(), None, tolerance=1e-3, iterations=20, off=off) for off in (1e-3, 0.0)
+    )
+    done = near.converged
+    assert (near.h.abs() <= 1.001e-3 * problem.margin)[done].all()
+    assert (near.h.abs() > 1e-8)[done].any()
+    assert (there.h.abs() <= 1e-8)[done].all()
+    assert near.iterations.sum() < there.iterations.sum()
+
+
 def test_nobody_is_nothing() -> None:
     surface = drawn(60, 5, 3)
     problem = refused(surface).rows(torch.zeros(0, dtype=torch.int64))

@@ -170,3 +170,18 @@ def test_the_classifier_has_the_same_bits_alone_restored_and_in_a_batch() -> Non
     np.testing.assert_array_equal(model.predict_proba(X[5:6])[0], whole[5])
     np.testing.assert_array_equal(CounterNetClassifier.from_state(model.state()).predict_proba(X), whole)
     np.testing.assert_array_equal(whole[:, 1] > 0.5, model.decision_function(X) > 0)
+
+
+def test_shares_are_a_softmax_over_the_open_levels_and_the_likeliest_is_the_largest() -> None:
+    columns = ColumnKinds.named(torch.tensor([-1, 0, 0, 0, -2, 1, 1]))
+    output = 5.0 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    open_ = torch.ones(50, 7, dtype=torch.bool)
+    open_[:, 2] = False
+    shares = columns.shares(output, open_)
+    torch.testing.assert_close(shares[:, [1, 3]], torch.softmax(output[:, [1, 3]], 1))
+    torch.testing.assert_close(shares[:, 5:], torch.softmax(output[:, 5:], 1))
+    assert not shares[:, [0, 2, 4]].any()
+    likeliest = columns.likeliest(shares)
+    assert torch.equal(likeliest[:, 5:].argmax(1), output[:, 5:].argmax(1))
+    assert torch.equal(likeliest[:, 1:4].sum(1), torch.ones(50, dtype=torch.float64))
+    assert not likeliest[:, [0, 4]].any()

@@ -1,13 +1,15 @@
 """An explainer of a data set's training rows, as large as the paper's."""
 
+from dataclasses import asdict
 from typing import Any
 
+from gpae.benchmark.studies.ablation import PAPER
 from gpae.dataset import Dataset
 from gpae.tabular import TabularExplainer
 
 __all__ = ["PAPER_SIZE", "fitted"]
 
-PAPER_SIZE = {"n_features": 1000, "latent_dim": 4}
+PAPER_SIZE = asdict(PAPER)
 
 
 def fitted(dataset: Dataset, seed: int, features: tuple[str, ...] | None = None, **settings: Any) -> TabularExplainer:

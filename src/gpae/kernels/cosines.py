@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.threads import agree, from_one_queue, in_sheaves, pointers
+from gpae.kernels.packing import agree, in_sheaves, pointers
+from gpae.kernels.threads import from_one_queue
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt, log_envelope
 from gpae.numerics.fourier import FourierMap, features

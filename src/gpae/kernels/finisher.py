@@ -13,7 +13,8 @@ from torch import Tensor
 from gpae.kernels.compiled import library
 from gpae.kernels.lanes import MOST_LATENTS, log_constant
 from gpae.kernels.layouts import PackedLayout
-from gpae.kernels.threads import PackedSurface, agree, aligned, from_one_queue, padded, pointers
+from gpae.kernels.packing import PackedSurface, agree, aligned, padded, pointers
+from gpae.kernels.threads import from_one_queue
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 from gpae.table.layout import Layout

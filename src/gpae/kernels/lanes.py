@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.threads import PackedSurface, agree, from_one_queue, in_sheaves, padded, pointers
+from gpae.kernels.packing import PackedSurface, agree, in_sheaves, padded, pointers
+from gpae.kernels.threads import from_one_queue
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 

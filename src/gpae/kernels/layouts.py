@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.kernels.threads import pointers
+from gpae.kernels.packing import pointers
 from gpae.table.layout import Block, Layout
 from gpae.table.level_block import LevelBlock
 from gpae.table.scaling import MinMax

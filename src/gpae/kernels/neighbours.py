@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.threads import aligned, from_one_queue
+from gpae.kernels.packing import aligned
+from gpae.kernels.threads import from_one_queue
 from gpae.numerics.tiles import in_tiles
 
 __all__ = ["NearRows", "nearest", "plain_nearest"]

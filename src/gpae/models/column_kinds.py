@@ -83,8 +83,10 @@ class ColumnKinds:
         """A softmax over the open levels of each group; 0 elsewhere. Small tables: sums are quicker than gathering."""
         weight = output.clamp(-_STEEP, _STEEP).exp() * open_
         of_group = self.member.to(output.dtype)
-        total = product(product(weight, of_group), of_group.T)
-        return weight / total.clamp(min=torch.finfo(output.dtype).tiny) * of_group.sum(1)
+        grouped = of_group.sum(1)
+        # 1 is added where there is no group: nothing is divided by nothing, forwards or backwards
+        total = product(product(weight, of_group), of_group.T) + (1.0 - grouped)
+        return weight / total.clamp(min=torch.finfo(output.dtype).tiny) * grouped
 
     def likeliest(self, shares: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """1 for the level of each group with the largest share; 0 elsewhere."""

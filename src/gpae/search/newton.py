@@ -40,10 +40,11 @@ def solve(
     """Solve every row's relaxed problem from ``start`` (default: the boundary, met head-on).
 
     A row stops once its scaled KKT residual is below ``tolerance`` and |h| below a thousandth of its margin; at
-    the end every row is restored onto the boundary plus margin (not so at a coarse tolerance, where the compiled search
-    leaves it at that). Rows that stall are started a second time. ``held`` are
-    columns where bounds leave no room: to say so saves their part of every step. (Rows that have room there after all
-    do without.)
+    the end every row is restored onto the boundary plus margin (the compiled search leaves it at that where the
+    tolerance is coarse). Rows that stall are started a second time.
+
+    ``held`` are columns where bounds leave no room: to say so saves their part of every step. Rows that have room there
+    after all do without.
     """
     if held is not None and bool((roaming := ((problem.upper > problem.lower) & held).any(1)).any()):
         solution, still = solve(surface, problem, start=start, tolerance=tolerance), (~roaming).nonzero().squeeze(1)
