@@ -21,7 +21,6 @@ from gpae.models.search_settings import check_settings, decided
 from gpae.models.searched_autoencoder import fitted_vae
 from gpae.models.vae import VAE
 from gpae.models.vae_network import Objective
-from gpae.numerics.autoencoder import encode
 from gpae.numerics.noise import normals, row_keys, uniforms
 from gpae.numerics.tiles import in_tiles
 from gpae.search.rounding import Rounding, finalised
@@ -155,9 +154,9 @@ class CCHVAE(Explainer):
         return unit, float(_FAR * diameter)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
-        people = [torch.as_tensor(part, dtype=torch.float32) for part in (query.x, query.lower, query.upper)]
+        people = [torch.as_tensor(part) for part in (query.x, query.lower, query.upper)]
         people.append(torch.as_tensor(2.0 * query.target - 1.0, dtype=torch.float32))
-        (z,) = in_tiles(lambda x: (self.autoencoder_.encode(x),), people[:1])
+        (z,) = in_tiles(lambda x: (self.autoencoder_.encode(x.float()),), people[:1])
         keys = row_keys(np.zeros_like(query.x) if self.shared_directions else query.x, seed)
         at, row = self._through_shells([*people, z, torch.as_tensor(keys.view(np.int64))])
         return at, finalised(self.layout_, row, query.x[at], query.lower[at], query.upper[at])
@@ -219,18 +218,16 @@ class _Shells:
         """Return each person's nearest row of the r-th shell so far on the target's side, and who has one."""
         points = (z.unsqueeze(1) + self.steps(r, keys)).flatten(0, 1)
         x, lower, upper, sign = (part.repeat_interleave(self.n_samples, 0) for part in (x, lower, upper, sign))
-        rows = self.rounding(self.autoencoder.decode(points, x), x, lower, upper)
-        change = (rows - x).abs()
+        own = x.float()
+        rows = self.rounding(self.autoencoder.decode(points, own), x, lower, upper)
+        change = (rows - own).abs()
         distance = change.sum(1) if self.norm == 1 else change.square().sum(1)
-        distance = torch.where(sign * self.logit(rows) > clear, distance, torch.inf).unflatten(0, (-1, self.n_samples))
+        distance = torch.where(self.slope.logits(rows, sign) > clear, distance, torch.inf).unflatten(
+            0, (-1, self.n_samples)
+        )
         nearest = distance.argmin(1, keepdim=True)
         rows = rows.unflatten(0, (-1, self.n_samples)).take_along_dim(nearest.unsqueeze(2), 1)
         return rows.squeeze(1), distance.take_along_dim(nearest, 1).squeeze(1).isfinite()
-
-    def logit(self, rows: Tensor) -> Tensor:
-        """g of rows; the gradient, twice the work, is not wanted here."""
-        model = self.slope.model
-        return (encode(model, rows) * model.theta).sum(1) + model.theta0
 
     def steps(self, r: int, keys: Tensor) -> Tensor:
         """B x n x k steps into the r-th shell, each person's own."""

@@ -143,17 +143,19 @@ class CLUE(Explainer):
         rounding, vae = Rounding.of(self.layout_), self.autoencoder_
 
         def reconstructed(x: Tensor, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
-            code = vae.encode(x)
+            code = vae.encode(x.float())
             return code, rounding(vae.decode(code), x, lower, upper)
 
-        rows = [torch.as_tensor(part, dtype=torch.float32) for part in (X, *self.layout_.box(X))]
+        rows = [torch.as_tensor(part) for part in (X, *self.layout_.box(X))]
         self.anchors_, again = in_tiles(reconstructed, rows)
         favourable = model.predict_proba(again.numpy().astype(np.float64))[:, 1] > 0.5
         self.sides_ = torch.as_tensor(np.where(favourable, 1.0, -1.0), dtype=torch.float32)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
-        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk, margin=self.margin)
+        return search_one_plan(
+            self.layout_, query.x, query.target, query.lower, query.upper, [walk], margin=self.margin
+        )
 
     def _walk(self, slope: Slope, rounding: Rounding, people: People) -> tuple[Tensor, Tensor]:
         row, nearest = people.x.clone(), torch.full((len(people.x),), torch.inf)
@@ -180,8 +182,8 @@ class CLUE(Explainer):
         start, good = self.anchors_[nearest[0]], torch.zeros(len(own), dtype=torch.bool)
         for candidate in nearest:
             code = self.anchors_[candidate]
-            x = rounding(self.autoencoder_.decode(code), people.x, people.lower, people.upper)
-            flips = slope(x, people.sign)[0] > people.clear
+            x = rounding(self.autoencoder_.decode(code), *people.exact)
+            flips = slope.logits(x, people.sign) > people.clear
             start = torch.where((flips & ~good).unsqueeze(1), code, start)
             good = good | flips
         return start

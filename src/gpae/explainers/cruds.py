@@ -21,6 +21,7 @@ from gpae.models.search_settings import check_settings, decided
 from gpae.models.searched_autoencoder import check_fixed, fixed_columns
 from gpae.numerics.descent import Descent, descend
 from gpae.numerics.noise import row_keys, uniforms
+from gpae.numerics.tiles import in_tiles
 from gpae.search.decoded import Judgement, judged
 from gpae.search.rounding import Rounding
 from gpae.search.single_plan import People, search_one_plan
@@ -149,22 +150,23 @@ class CRUDS(Explainer):
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         drawn = torch.as_tensor(uniforms(row_keys(query.x, seed), self.autoencoder_.label_dim), dtype=torch.float32)
-        walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
+        settings, slope, rounding = self._settings(), Slope.of(self.classifier_), Rounding.of(self.layout_)
+        start = drawn
+        if settings["w_init"] == "prior":
+            (start,) = in_tiles(lambda target: (self.autoencoder_.prior(target),), (torch.as_tensor(query.target),))
+        weights = [settings["distance_weight"], *([0.0] if settings["second_round"] else [])]
+        legs = [partial(self._one_round, slope, rounding, weight) for weight in weights]
         return search_one_plan(
-            self.layout_, query.x, query.target, query.lower, query.upper, walk, (drawn,), margin=self.margin
+            self.layout_, query.x, query.target, query.lower, query.upper, legs, (start,), margin=self.margin
         )
 
-    def _walk(self, slope: Slope, rounding: Rounding, people: People, drawn: Tensor) -> tuple[Tensor, Tensor]:
-        settings = self._settings()
-        weight = settings["distance_weight"]
-        start = self.autoencoder_.prior(people.sign > 0) if settings["w_init"] == "prior" else drawn
-        walked = self._one_round(slope, rounding, people, start, weight)
-        if not settings["second_round"] or bool(walked.found.all()):
-            return walked.row, walked.found
-        again = self._one_round(slope, rounding, people, walked.state, 0.0)
-        return torch.where(walked.found.unsqueeze(1), walked.row, again.row), walked.found | again.found
+    def _one_round(
+        self, slope: Slope, rounding: Rounding, weight: float, people: People, start: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        walked = self._descent(slope, rounding, people, start, weight)
+        return walked.row, walked.found, walked.state
 
-    def _one_round(self, slope: Slope, rounding: Rounding, people: People, start: Tensor, weight: float) -> Descent:
+    def _descent(self, slope: Slope, rounding: Rounding, people: People, start: Tensor, weight: float) -> Descent:
         settings, z = self._settings(), self.autoencoder_.rest(people.x)
         dearness = settings["distance_weight"]
 

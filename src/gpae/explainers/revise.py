@@ -109,16 +109,15 @@ class REVISE(Explainer):
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
-        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk, margin=self.margin)
+        straight = [None] if self.preset == "carla" else [None, torch.as_tensor(self.layout_.discrete)]
+        legs = [partial(walk, columns) for columns in straight]
+        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, legs, margin=self.margin)
 
-    def _walk(self, slope: Slope, rounding: Rounding, people: People) -> tuple[Tensor, Tensor]:
-        walked = self._descent(slope, rounding, people, None)
-        if self.preset == "carla" or bool(walked.found.all()):
-            return walked.row, walked.found
-        again = self._descent(slope, rounding, people, torch.as_tensor(self.layout_.discrete))
-        return torch.where(walked.found.unsqueeze(1), walked.row, again.row), walked.found | again.found
+    def _walk(self, slope: Slope, rounding: Rounding, straight: Tensor | None, people: People) -> tuple[Tensor, Tensor]:
+        walked = self._descent(slope, rounding, straight, people)
+        return walked.row, walked.found
 
-    def _descent(self, slope: Slope, rounding: Rounding, people: People, straight: Tensor | None) -> Descent:
+    def _descent(self, slope: Slope, rounding: Rounding, straight: Tensor | None, people: People) -> Descent:
         settings, vae = self._settings(), self.autoencoder_
         weight = settings["distance_weight"]
 

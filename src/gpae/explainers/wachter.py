@@ -94,23 +94,23 @@ class Wachter(Explainer):
         return [first, 0.0] if self.preset == "carla" else [first * 0.5**r for r in range(self.rounds)]
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
-        walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
-        return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, walk, margin=self.margin)
+        one_round = partial(self._one_round, Slope.of(self.classifier_), Rounding.of(self.layout_))
+        legs = [partial(one_round, weight) for weight in self._weights()]
+        start = torch.as_tensor(query.x, dtype=torch.float32)
+        return search_one_plan(
+            self.layout_, query.x, query.target, query.lower, query.upper, legs, (start,), margin=self.margin
+        )
 
-    def _walk(self, slope: Slope, rounding: Rounding, people: People) -> tuple[Tensor, Tensor]:
-        state = people.x
-        row, found = people.x.clone(), torch.zeros(len(state), dtype=torch.bool)
-        for weight in self._weights():
-            walked = self._one_round(slope, rounding, people, state, weight)
-            new = walked.found & ~found
-            row, found, state = torch.where(new.unsqueeze(1), walked.row, row), found | new, walked.state
-            if bool(found.all()):
-                break
-        return (self._shrunk(slope, rounding, people, row) if self.shrink else row), found
+    def _one_round(
+        self, slope: Slope, rounding: Rounding, weight: float, people: People, state: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        walked = self._descent(slope, rounding, people, state, weight)
+        row = self._shrunk(slope, rounding, people, walked.row) if self.shrink else walked.row
+        return row, walked.found, walked.state
 
-    def _one_round(self, slope: Slope, rounding: Rounding, people: People, state: Tensor, weight: float) -> Descent:
+    def _descent(self, slope: Slope, rounding: Rounding, people: People, state: Tensor, weight: float) -> Descent:
         def evaluate(u: Tensor) -> Evaluation:
-            x = rounding(u, people.x, people.lower, people.upper)
+            x = rounding(u, *people.exact)
             g, gradient = slope(x, people.sign)
             step = x - people.x
             loss = softplus(people.clear - g) + weight * step.abs().sum(1)
@@ -133,8 +133,8 @@ class Wachter(Explainer):
         high = torch.ones(len(row), 1)
         for _ in range(n_halvings):
             share = (low + high) / 2
-            x = rounding(people.x + share * (row - people.x), people.x, people.lower, people.upper)
-            valid = (slope(x, people.sign)[0] > people.clear).unsqueeze(1)
+            x = rounding(people.x + share * (row - people.x), *people.exact)
+            valid = (slope.logits(x, people.sign) > people.clear).unsqueeze(1)
             best = torch.where(valid, x, best)
             low, high = torch.where(valid, low, share), torch.where(valid, share, high)
         return best

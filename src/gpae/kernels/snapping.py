@@ -14,9 +14,14 @@ from gpae.kernels.layouts import PackedLayout
 from gpae.kernels.threads import from_one_queue
 from gpae.table.layout import Layout
 
-__all__ = ["snap"]
+__all__ = ["is_compiled", "snap"]
 
 Array = NDArray[np.float64]
+
+
+def is_compiled(layout: Layout) -> bool:
+    """Whether :func:`snap` takes microseconds, so that a search can ask at every step."""
+    return library("snap.c") is not None and PackedLayout.of(layout) is not None
 
 
 def snap(layout: Layout, U: Array, X: Array, lower: Array, upper: Array) -> Array:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from gpae.arrays import Probabilities, Rows
 from gpae.artefact import State
 from gpae.models.column_kinds import ColumnKinds
+from gpae.models.explained import Slope
 from gpae.models.network import arrays_of, load_arrays, perceptron
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit
 from gpae.numerics.tiles import in_tiles
@@ -36,8 +37,17 @@ _HIDDEN = 50
 _CODE = 10
 _AT_ONCE = 4096
 
-Judge: TypeAlias = Callable[[Float[Tensor, "B D"]], tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]]
-"""Rows -> what the generator sees of them, and their logits."""
+
+class Judge(Protocol):
+    """Who says on which side a row is."""
+
+    def __call__(self, x: Float[Tensor, "B D"], /) -> tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]:
+        """Return what the generator sees of rows, and their logits."""
+        ...
+
+    def logits(self, x: Float[Tensor, "B D"], /) -> Float[Tensor, " B"]:
+        """Return the logits alone, with a gradient."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +129,10 @@ class Predictor(nn.Module):
         q = _bend()(self.predictor(h))
         return torch.cat([h, q], 1), self.head(q).squeeze(1)
 
+    def logits(self, x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
+        """Return the logits alone."""
+        return self(x)[1]
+
 
 class Generator(nn.Module):
     """From what is seen of a person to a row that the person may become, whole levels and steps apart."""
@@ -174,21 +188,29 @@ class Described:
         seen = self._seen(self.model, x)
         return (seen - self.centre) / self.spread, seen[:, -1]
 
-    def for_training(self, dtype: torch.dtype = torch.float32) -> Judge:
-        """The same in two products, whose last bits depend on a batch."""
-        model = self.model
-        linear = model.encoder.amplitude * model.encoder_weights
-        weights = torch.cat([linear, (linear @ model.theta).unsqueeze(1)], 1) / self.spread
-        offset = torch.cat([torch.zeros_like(model.theta), model.theta0.reshape(1)])
-        given = (model.encoder.frequencies.T, model.encoder.phases, weights, (offset - self.centre) / self.spread)
-        Z, phases, V, shift = (part.to(dtype).contiguous() for part in given)
-        centre, spread = float(self.centre[-1]), float(self.spread[-1])
+    def logits(self, x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
+        """Return the logits alone."""
+        return self(x)[1]
 
-        def judge(x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]:
-            cues = torch.addmm(shift, torch.addmm(phases, x, Z).cos(), V)
-            return cues, centre + spread * cues[:, -1]
+    def for_training(self) -> "_InTraining":
+        """The same in single precision."""
+        return _InTraining(self)
 
-        return judge
+
+class _InTraining:
+    """A described classifier in training: in single precision, its logit soon computed and differentiated."""
+
+    def __init__(self, described: Described) -> None:
+        self.slope = Slope.on(described.model)
+        self.described = Described(self.slope.model, described.centre.float(), described.spread.float())
+
+    def __call__(self, x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]:
+        """Return what the generator sees, and the logits."""
+        return self.described(x)
+
+    def logits(self, x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
+        """Return the logits alone."""
+        return self.slope.differentiable(x)
 
 
 class Training:
@@ -213,14 +235,14 @@ class Training:
 
     def prediction_loss(self, people: People) -> Float[Tensor, ""]:
         """(p(x) - y)^2."""
-        return (torch.sigmoid(self.judge(people.x)[1]) - people.y).square().mean()
+        return (torch.sigmoid(self.judge.logits(people.x)) - people.y).square().mean()
 
     def generation_loss(self, people: People) -> Float[Tensor, ""]:
         """(p(c) - (1 - round p(x)))^2 and |x - c|^2 / D, weighted."""
         cues, said = people.seen or self._looked_at(people.x)
         row = self.generator(cues, people.lower, people.upper)
         judged = self.generator.decided(row) if self.deciding else row
-        validity = (torch.sigmoid(self.judge(judged)[1]) - (said <= 0).to(row.dtype)).square().mean()
+        validity = (torch.sigmoid(self.judge.logits(judged)) - (said <= 0).to(row.dtype)).square().mean()
         proximity = (row - people.x).square().mean()
         return self.weights.validity * validity + self.weights.proximity * proximity
 
@@ -251,6 +273,8 @@ class Training:
 
         The predictor is the first to rest, and what the generator learns later belongs to the predictor that is kept.
         """
+        if self.predictor is None:
+            people, watched = people.before(self.judge), watched.before(self.judge)
         losses = self._until_rest(people, watched, draws, [self.turn_of_predictor, self.turn_of_generator])
         return losses + self.go_on(people, watched, draws)
 

@@ -39,7 +39,7 @@ def judged(
     with torch.enable_grad():  # tiles run without
         latent = state.detach().requires_grad_()
         u = decode(latent)
-    row = rounding(u.detach(), people.x, people.lower, people.upper)
+    row = rounding(u.detach(), *people.exact)
     verdict = judge(row)
     (gradient,) = torch.autograd.grad(
         u, latent, torch.where(_free(u.detach(), verdict.pull, people), verdict.pull, 0.0)

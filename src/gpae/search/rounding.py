@@ -1,7 +1,7 @@
 """Whole levels and whole steps inside a gradient search: the rows that are judged are rows that can be returned.
 
-:meth:`Layout.snap` is exact but works on arrays, outside the search. This is its shadow on tensors, for the columns
-where rounding is linear: it decides what a search sees, never what is returned.
+:meth:`Layout.snap` is exact; compiled, it is fast enough to be asked at every step. Elsewhere this is its shadow on
+tensors, for the columns where rounding is linear: it decides what a search sees, never what is returned.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from gpae.arrays import Rows
-from gpae.kernels.snapping import snap
+from gpae.kernels.snapping import is_compiled, snap
 from gpae.table.layout import Layout
 from gpae.table.scaling import MinMax
 from gpae.table.value_block import ValueBlock
@@ -38,6 +38,8 @@ class Rounding:
     least: Float[Tensor, " D"]
     most: Float[Tensor, " D"]
     """Where the amounts of a column with codes begin and end."""
+    exact: Layout | None
+    """What rounds exactly, where that is compiled."""
 
     @classmethod
     def of(cls, layout: Layout, dtype: torch.dtype = torch.float32) -> "Rounding":
@@ -59,7 +61,7 @@ class Rounding:
         flagged = tuple(block.start for block in values if block.missing)
         parts = {"step": step, "origin": origin, "codes": codes, "least": least, "most": most}
         tensors = {name: torch.as_tensor(part, dtype=dtype) for name, part in parts.items()}
-        return cls(groups=groups, flagged=flagged, **tensors)
+        return cls(groups=groups, flagged=flagged, exact=layout if is_compiled(layout) else None, **tensors)
 
     def __call__(
         self,
@@ -68,7 +70,13 @@ class Rounding:
         lower: Float[Tensor, "B D"],
         upper: Float[Tensor, "B D"],
     ) -> Float[Tensor, "B D"]:
-        """Return the rows rounded inside their bounds; a person off the grid keeps the own value if it is near."""
+        """Return the rows rounded inside their bounds; a person off the grid keeps the own value if it is near.
+
+        Persons and bounds in double precision, in which it can be told whether a value is a code.
+        """
+        if self.exact is not None:
+            return torch.from_numpy(snap(self.exact, *(part.numpy() for part in (u, x, lower, upper)))).to(u.dtype)
+        x, lower, upper = (part.to(u.dtype) for part in (x, lower, upper))
         u = torch.minimum(torch.maximum(u, lower), upper)
         step = torch.where(self.step > 0, self.step, 1.0)
         whole = torch.where(self.step > 0, self.origin + ((u - self.origin) / step).round() * step, u)

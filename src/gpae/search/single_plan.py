@@ -1,4 +1,7 @@
-"""The frame of the methods that look for one plan a row: tiles in single precision, then rows that can be written."""
+"""The frame of the methods that look for one plan a row: tiles in single precision, then rows that can be written.
+
+A search has legs: who has no answer after one goes on to the next, and these few come together in tiles of their own.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,14 +12,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from gpae.arrays import Labels, Rows
-from gpae.numerics.tiles import in_tiles
+from gpae.numerics.tiles import TILE, in_tiles
 from gpae.search.rounding import finalised
 from gpae.table.layout import Layout
 
-__all__ = ["People", "Walk", "beyond_boundary", "search_one_plan"]
+__all__ = ["Leg", "People", "beyond_boundary", "search_one_plan"]
 
-_CLEAR = 1e-5
+_CLEAR = 2e-5
 """Logit units beyond the boundary from which single precision can be trusted to tell the side."""
+
+_FEW = 32
+"""Rows in a tile of the later legs, which few people need."""
 
 
 def beyond_boundary(margin: float) -> list[float]:
@@ -25,20 +31,25 @@ def beyond_boundary(margin: float) -> list[float]:
 
 
 class People:
-    """One tile of people as tensors: who they are, where they may go, and the target's side from which logit on."""
+    """One tile of people as tensors: who they are, where they may go, and the target's side from which logit on.
 
-    __slots__ = ("clear", "lower", "sign", "upper", "x")
+    In single precision, as searches want it; ``exact`` has x, lower and upper as they were given.
+    """
+
+    __slots__ = ("clear", "exact", "lower", "sign", "upper", "x")
 
     def __init__(self, x: Tensor, lower: Tensor, upper: Tensor, sign: Tensor, clear: float) -> None:
-        self.x: Float[Tensor, "B D"] = x
-        self.lower: Float[Tensor, "B D"] = lower
-        self.upper: Float[Tensor, "B D"] = upper
+        self.exact = x.double(), lower.double(), upper.double()
+        self.x: Float[Tensor, "B D"] = x.float()
+        self.lower: Float[Tensor, "B D"] = lower.float()
+        self.upper: Float[Tensor, "B D"] = upper.float()
         self.sign: Float[Tensor, " B"] = sign
         self.clear = clear
 
 
-Walk = Callable[..., tuple[Float[Tensor, "B D"], Bool[Tensor, " B"]]]
-"""(people, more tensors with one entry a row) -> a row for each of them, and whether it is an answer."""
+Leg = Callable[..., tuple[Float[Tensor, "B D"], Bool[Tensor, " B"], *tuple[Tensor, ...]]]
+"""(people, more tensors with one entry a row) -> a row for each of them, whether it is an answer, and more tensors for
+the next leg."""
 
 
 def search_one_plan(
@@ -47,32 +58,36 @@ def search_one_plan(
     target: Labels,
     lower: Rows,
     upper: Rows,
-    walk: Walk,
+    legs: Sequence[Leg],
     more: Sequence[Tensor] = (),
     *,
     margin: float = 0.0,
 ) -> tuple[Labels, Rows]:
-    """Run ``walk`` tile by tile; return the positions of those who have a plan, and their plans.
+    """Run the legs tile by tile; return the positions of those who have a plan, and their plans.
 
-    ``more`` are further tensors with one entry a row, such as the keys of a row's own random numbers. Who gets no plan
-    beyond the margin is searched for again without it.
+    ``more`` are further tensors with one entry a row for the first leg, such as the keys of a row's own random numbers.
+    Who gets no plan beyond the margin is searched for again without it.
     """
-    tensors = [torch.as_tensor(part, dtype=torch.float32) for part in (x, lower, upper, 2.0 * target - 1.0)]
-    tensors = [*tensors, *more]
+    people = [torch.as_tensor(part) for part in (x, lower, upper)]
+    people.append(torch.as_tensor(2.0 * target - 1.0, dtype=torch.float32))
     waiting, answered, answers = torch.arange(len(x)), [], []
     for clear in beyond_boundary(margin):
-        row, found = in_tiles(partial(_one_tile, walk, clear), [part[waiting] for part in tensors])
-        answered.append(waiting[found])
-        answers.append(row[found])
-        waiting = waiting[~found]
-        if not len(waiting):
-            break
+        carried, tile = [part[waiting] for part in more], TILE
+        for leg in legs:
+            row, found, *carried = in_tiles(
+                partial(_one_tile, leg, clear), [*(part[waiting] for part in people), *carried], tile
+            )
+            answered.append(waiting[found])
+            answers.append(row[found])
+            waiting, carried, tile = waiting[~found], [part[~found] for part in carried], _FEW
+            if not len(waiting):
+                break
     at = torch.cat(answered).numpy()
     u = torch.cat(answers).numpy().astype(np.float64)
     return at, finalised(layout, u, x[at], lower[at], upper[at])
 
 
 def _one_tile(
-    walk: Walk, clear: float, x: Tensor, lower: Tensor, upper: Tensor, sign: Tensor, *more: Tensor
-) -> tuple[Tensor, Tensor]:
-    return walk(People(x, lower, upper, sign, clear), *more)
+    leg: Leg, clear: float, x: Tensor, lower: Tensor, upper: Tensor, sign: Tensor, *more: Tensor
+) -> tuple[Tensor, ...]:
+    return leg(People(x, lower, upper, sign, clear), *more)
