@@ -92,7 +92,8 @@ def retuned(name: str, fitted: Explainer, number: int, parts: Parts, layout: Lay
     settings = chosen(fitted.classifier_) if isinstance(chosen, _Margin) else chosen  # type: ignore[arg-type]
     if name not in _AT_FIT:
         return copy.copy(fitted).set_params(**settings), settings
-    method = type(fitted)(**(fitted.get_params(deep=False) | {"classifier": fitted.classifier_} | dict(settings)))
+    learnt = {part: getattr(fitted, f"{part}_") for part in ("classifier", "graph") if hasattr(fitted, f"{part}_")}
+    method = type(fitted)(**(fitted.get_params(deep=False) | learnt | dict(settings)))
     method.fit(*parts.train, layout=layout, validation=parts.valid)
     return method, settings
 

@@ -27,7 +27,7 @@ from gpae.numerics.neighbours import (
 from gpae.table.layout import Layout
 from gpae.table.schema import Change
 
-__all__ = ["FACE"]
+__all__ = ["FACE", "Graph"]
 
 Nodes = NDArray[np.int64]
 
@@ -36,6 +36,43 @@ _CHUNK = 512
 _LAST_RESORT = 500
 """Targets tried, by plain distance, for a person to whom no path leads to an answer."""
 _CARLA_SIZES, _CARLA_FRACTION, _CARLA_EXTRA = (47, 50, 53), 0.05, 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """The rows that are nodes and, nearest first, the neighbours of each in its cell: what takes longest to learn."""
+
+    rows: Rows
+    cell: Labels
+    neighbours: Nodes
+    """n x k; NOWHERE where a cell has fewer."""
+    length: Rows
+
+    @classmethod
+    def of(cls, rows: Rows, cell: Labels, k: int) -> "Graph":
+        """The k nearest other rows of the same cell and their distances."""
+        neighbours = np.full((len(rows), k), NOWHERE, dtype=np.int64)
+        length = np.full((len(rows), k), np.inf)
+        for one in np.unique(cell):
+            inside = np.flatnonzero(cell == one)
+            m = min(k, len(inside) - 1)
+            if m:
+                distance, near = NearestNeighbors(n_neighbors=m).fit(rows[inside]).kneighbors()
+                neighbours[inside, :m], length[inside, :m] = inside[near], distance
+        return cls(rows, cell, neighbours, length)
+
+    def nearest(self, k: int) -> "Graph":
+        """With the k nearest alone."""
+        return replace(self, neighbours=self.neighbours[:, :k], length=self.length[:, :k])
+
+    def check(self, rows: Rows, cell: Labels, k: int) -> None:
+        """Refuse a graph of other nodes, or of too few neighbours."""
+        if not (np.array_equal(self.rows, rows) and np.array_equal(self.cell, cell)):
+            raise InputError("the graph was made of other rows, or with other features fixed; leave it out")
+        if self.neighbours.shape[1] < k:
+            raise InputError(
+                f"the graph has {self.neighbours.shape[1]} neighbours a node, {k} are wanted; leave it out"
+            )
 
 
 class FACE(Explainer):
@@ -73,11 +110,16 @@ class FACE(Explainer):
     last_resort
         Whether a person to whom no path leads to an answer gets the nearest target that is one, without a path; the
         preset has none.
+    graph
+        That of a FACE which was fitted to the same rows with at least as many neighbours (its ``graph_``), to save
+        looking for them again; None: look for them.
     preset
         ``"carla"``: hops, CARLA's selection on graphs of 47, 50 and 53 neighbours, a twentieth of the rows.
     """
 
     classifier_: GPAEClassifier
+    graph_: Graph
+    """Set by ``fit`` alone."""
     cells_: "_Cells"
     nodes_: "_Nodes"
 
@@ -93,6 +135,7 @@ class FACE(Explainer):
         min_log_density: float | None = None,
         bins: int = 10,
         last_resort: bool = True,
+        graph: Graph | None = None,
         preset: Literal["carla"] | None = None,
     ) -> None:
         self.classifier = classifier
@@ -104,6 +147,7 @@ class FACE(Explainer):
         self.min_log_density = min_log_density
         self.bins = bins
         self.last_resort = last_resort
+        self.graph = graph
         self.preset = preset
 
     def _check_parameters(self) -> None:
@@ -134,13 +178,21 @@ class FACE(Explainer):
         rows = np.unique(self._sample(X), axis=0)  # people who coincide are one node
         self.cells_ = _Cells.of(self.layout_, X, self.bins)
         cell = self.cells_(rows)
-        neighbours, length = _neighbours_in_cells(rows, cell, max(self._sizes))
+        self.graph_ = self._graph(rows, cell)
+        near = self.graph_.nearest(max(self._sizes))
         favourable = model.predict_proba(rows)[:, 1]
         sure = np.stack([1 - favourable, favourable])
-        targets = (sure > 0.5) & (sure >= self.min_probability) & self._dense_enough(length)
-        cost, source = self._cheapest(neighbours, length, targets)
-        self.nodes_ = _Nodes(rows, cell, targets, cost, source, neighbours if self._by_hops else neighbours[:, :0])
+        targets = (sure > 0.5) & (sure >= self.min_probability) & self._dense_enough(near.length)
+        cost, source = self._cheapest(near.neighbours, near.length, targets)
+        kept = near.neighbours if self._by_hops else near.neighbours[:, :0]
+        self.nodes_ = _Nodes(rows, cell, targets, cost, source, kept)
         return model
+
+    def _graph(self, rows: Rows, cell: Labels) -> Graph:
+        if self.graph is None:
+            return Graph.of(rows, cell, max(self._sizes))
+        self.graph.check(rows, cell, max(self._sizes))
+        return self.graph
 
     def _sample(self, X: Rows) -> Rows:
         fraction = _CARLA_FRACTION if self.preset == "carla" else self.fraction
@@ -287,19 +339,6 @@ class _Cells:
         number = np.full(len(where), NOWHERE, dtype=np.int64)
         number[where[: len(self.known)]] = np.arange(len(self.known))
         return number[where[len(self.known) :]]
-
-
-def _neighbours_in_cells(rows: Rows, cell: Labels, k: int) -> tuple[Nodes, Rows]:
-    """The k nearest other rows of the same cell and their distances; NOWHERE and infinite where a cell has fewer."""
-    neighbours = np.full((len(rows), k), NOWHERE, dtype=np.int64)
-    length = np.full((len(rows), k), np.inf)
-    for one in np.unique(cell):
-        inside = np.flatnonzero(cell == one)
-        m = min(k, len(inside) - 1)
-        if m:
-            distance, near = NearestNeighbors(n_neighbors=m).fit(rows[inside]).kneighbors()
-            neighbours[inside, :m], length[inside, :m] = inside[near], distance
-    return neighbours, length
 
 
 def _first_different(row: Labels, u: Rows, k: int) -> tuple[Labels, Rows]:
