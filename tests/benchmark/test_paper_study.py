@@ -140,3 +140,18 @@ def test_the_common_rows_are_those_that_every_method_answered(records: pd.DataFr
     found = [files.answers(f"loans-0-free-{name}-chosen-rows150").found for name in METHODS]
     common = records[(records.metric == "L2Common") & ~records.masked]
     assert set(common.n_rows) == {int(np.logical_and.reduce(found).sum())}
+
+
+def test_what_two_methods_learn_alike_is_learnt_once_and_its_seconds_count_for_both(folder: Path) -> None:
+    bench = Workbench("loans", 0, 150, folder / "shared", small=True)
+    revise, seconds = bench.fitted("revise", None, masked=True)
+    cchvae, later = bench.fitted("cchvae", None, masked=True)
+    assert cchvae.autoencoder_ is revise.autoencoder_  # type: ignore[attr-defined]
+    assert later >= seconds
+    alone = Workbench("loans", 0, 150, folder / "shared", small=True).fitted("cchvae", None, masked=True)[0]
+    assert alone.autoencoder_.losses_ == revise.autoencoder_.losses_  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(
+        cchvae.explain(bench.refused[:20]).counterfactual, alone.explain(bench.refused[:20]).counterfactual
+    )
+    free, _ = bench.fitted("revise", None, masked=False)
+    assert free.autoencoder_ is not revise.autoencoder_  # type: ignore[attr-defined]

@@ -69,6 +69,7 @@ def test_settings_that_matter_at_the_fit_are_fitted_and_the_classifier_is_kept()
     sure, settings = retuned("face", fitted, 2, parts(), layout)
     assert settings == {"min_probability": 0.75}
     assert sure.classifier_ is model
+    assert sure.graph_ is fitted.graph_  # type: ignore[attr-defined]
     assert sure.nodes_.targets.sum() < fitted.nodes_.targets.sum()  # type: ignore[attr-defined]
 
 

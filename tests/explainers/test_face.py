@@ -249,3 +249,16 @@ def test_either_class_can_be_the_target_of_different_people_in_one_call() -> Non
 def test_a_setting_that_makes_no_sense_is_refused_at_fit(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         fitted(np.random.default_rng(0).random((10, 2)), right_half, **wrong)
+
+
+def test_a_graph_that_is_given_is_used_for_as_many_neighbours_as_it_has() -> None:
+    points = np.random.default_rng(0).random((200, 2))
+    wide, narrow = fitted(points, right_half, n_neighbours=20), fitted(points, right_half, n_neighbours=8)
+    given = fitted(points, right_half, n_neighbours=8, graph=wide.graph_)
+    assert given.graph_ is wide.graph_
+    np.testing.assert_array_equal(given.nodes_.cost, narrow.nodes_.cost)
+    np.testing.assert_array_equal(given.explain(points).counterfactual, narrow.explain(points).counterfactual)
+    with pytest.raises(InputError, match="8 neighbours a node, not 20"):
+        fitted(points, right_half, n_neighbours=20, graph=narrow.graph_)
+    with pytest.raises(InputError, match="other rows"):
+        fitted(points[:-1], right_half, n_neighbours=8, graph=narrow.graph_)
