@@ -258,7 +258,7 @@ def test_a_graph_that_is_given_is_used_for_as_many_neighbours_as_it_has() -> Non
     assert given.graph_ is wide.graph_
     np.testing.assert_array_equal(given.nodes_.cost, narrow.nodes_.cost)
     np.testing.assert_array_equal(given.explain(points).counterfactual, narrow.explain(points).counterfactual)
-    with pytest.raises(InputError, match="8 neighbours a node, not 20"):
+    with pytest.raises(InputError, match="8 neighbours a node, 20 are wanted"):
         fitted(points, right_half, n_neighbours=20, graph=narrow.graph_)
     with pytest.raises(InputError, match="other rows"):
         fitted(points[:-1], right_half, n_neighbours=8, graph=narrow.graph_)
