@@ -16,6 +16,7 @@ from gpae.arrays import Labels, Mask, Rows
 from gpae.artefact import State
 from gpae.classifier import Classifier
 from gpae.errors import InputError
+from gpae.kernels.snapping import allowed
 from gpae.registry import Registry
 from gpae.results import Counterfactuals, Status
 from gpae.table.freedom import Freedom
@@ -97,8 +98,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         """An answer counts if the classifier says so and the person may become that row."""
         if not len(u):
             return np.zeros(0, dtype=np.bool_)
-        allowed = self.layout_.is_allowed(u, query.x[row], query.lower[row], query.upper[row])
-        return allowed & self._in_target(u, query.target[row])
+        can_be = allowed(self.layout_, u, query.x[row], query.lower[row], query.upper[row])
+        return can_be & self._in_target(u, query.target[row])
 
     @final
     def proposals(self, freedom: Freedom, seed: int = 0) -> tuple[Labels, Rows]:

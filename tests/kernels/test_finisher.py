@@ -7,7 +7,7 @@ from hypothesis import given, reject, settings
 
 from gpae.kernels.compiled import library, why_not
 from gpae.kernels.finisher import Finisher
-from gpae.kernels.snapping import snap
+from gpae.kernels.snapping import allowed, snap
 from gpae.numerics.autoencoder import encode, logit
 from gpae.search import newton, polish
 from gpae.search.problem import Problem, objective
@@ -49,6 +49,8 @@ def test_snapping_is_that_of_the_layout(case) -> None:
     assert layout.is_allowed(snapped, X, lower, upper)[layout.is_allowed(expected, X, lower, upper)].all()
     own = np.isclose(expected, X, rtol=0, atol=0)
     assert (snapped[own] == X[own]).all()  # what is the person's own is so bit for bit
+    for rows in (snapped, expected, U, X, np.where(own, X, U), snapped[::-1].copy(), np.abs(np.rint(U))):
+        np.testing.assert_array_equal(allowed(layout, rows, X, lower, upper), layout.is_allowed(rows, X, lower, upper))
 
 
 def _within_tables(layout: Layout, X: np.ndarray) -> np.ndarray:

@@ -166,4 +166,29 @@ static void snap(const Person *r, double *u) {
         if (r->layout->kind[f] == LEVELS) snap_levels(r, f, u); else snap_number(r, f, u);
 }
 
+/* Whether exactly one level is chosen, and an open one. */
+static int allowed_levels(const Person *r, int64_t f, const double *u) {
+    double sum = 0;
+    for (int64_t j = r->layout->start[f]; j < r->layout->start[f] + r->layout->width[f]; j++) {
+        if ((u[j] != 0 && u[j] != 1) || !inside(r, j, u[j])) return 0;
+        sum += u[j];
+    }
+    return sum == 1;
+}
+
+/* Whether a number is the person's own, or one that there is; inside its bounds in any case. */
+static int allowed_number(const Person *r, int64_t f, const double *u) {
+    const Layout *y = r->layout;
+    const int64_t at = y->start[f];
+    for (int64_t j = at; j < at + y->width[f]; j++)
+        if (!inside(r, j, u[j])) return 0;
+    return is_own(r, f, u) || (same(nearest(r, f, u[at]), u[at]) && !(y->missing[f] && u[at + 1] != 0));
+}
+
+static int allowed(const Person *r, const double *u) {
+    for (int64_t f = 0; f < r->layout->features; f++)
+        if (!(r->layout->kind[f] == LEVELS ? allowed_levels(r, f, u) : allowed_number(r, f, u))) return 0;
+    return 1;
+}
+
 #endif

@@ -178,7 +178,15 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """The logit g(x) of the second class."""
         check_is_fitted(self, "model_")
-        return self.logits(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.logits(self._validated(X))
+
+    def _validated(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Rows of the width that was fitted, all finite; arrays that are so are soon let through."""
+        if not isinstance(X, np.ndarray) or X.dtype != np.float64 or hasattr(self, "feature_names_in_"):
+            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        if len(X) and X.shape[1:] == (self.n_features_in_,) and np.isfinite(X).all():
+            return X
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
     def logits(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """:meth:`decision_function` of encoded rows that are known to be sound: a search asks at every step."""
@@ -202,7 +210,7 @@ class LatentClassifier(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transfo
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Encode: the latents, one row a row."""
         check_is_fitted(self, "model_")
-        return np.asarray(self._latents(validate_data(self, X, dtype=np.float64, reset=False)).numpy())
+        return np.asarray(self._latents(self._validated(X)).numpy())
 
     def inverse_transform(self, latents: ArrayLike) -> NDArray[np.float64]:
         """Decode latents into encoded rows."""

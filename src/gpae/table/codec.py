@@ -19,6 +19,8 @@ from gpae.table.schema import Continuous, Feature, Integer, ScalingName, Schema
 from gpae.table.value_block import Mask
 
 _FAR = 1e6
+_PLAIN = (pa.int64(), pa.float64())
+"""Types in which most numbers come."""
 
 __all__ = ["Codec", "ColumnType", "Encoded"]
 
@@ -306,8 +308,19 @@ def _fits(values: pa.Array, kind: pa.DataType) -> bool:
     return pc.all(pc.equal(there_and_back, wide)).as_py() is not False
 
 
+def _merged_as_they_are(own: pa.Array, kept: Mask, values: Array, kind: pa.DataType) -> pa.Array | None:
+    """The same where both are of the type that is wanted and nothing is missing, in a tenth of the time; else None."""
+    if own.type != kind or kind not in _PLAIN or own.null_count or not np.isfinite(values[~kept]).all():
+        return None
+    cells = own.to_numpy().copy()
+    cells[~kept] = values[~kept]
+    return pa.array(cells) if (cells[~kept] == values[~kept]).all() else None
+
+
 def _merge(name: str, own: pa.Array, kept: Mask, values: Array, kind: pa.DataType) -> pa.Array:
     """Return the origin's cells where kept, the new values elsewhere."""
+    if (plain := _merged_as_they_are(own, kept, values, kind)) is not None:
+        return plain
     own = plain_values(name, own)
     if not _is_plain_number(own.type):
         read = read_numbers(name, own).values

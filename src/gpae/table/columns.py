@@ -17,6 +17,10 @@ from gpae.table.value_block import Mask
 __all__ = ["Read", "distinct", "is_number", "is_text", "plain_values", "read_levels", "read_numbers"]
 
 
+_EXACT = (pa.int64(), pa.int32(), pa.float64())
+"""Types whose values are numbers as they stand."""
+
+
 @dataclass(frozen=True, eq=False)
 class Read:
     """Values of a column: NaN where missing or unreadable.
@@ -73,6 +77,8 @@ def distinct(column: pa.Array) -> tuple[list[Any], NDArray[np.int64]]:
 
 def read_numbers(name: str, column: pa.Array) -> Read:
     """Read a column as numbers; text is parsed cell by cell."""
+    if column.type in _EXACT and not column.null_count:
+        return Read(column.to_numpy().astype(np.float64), np.zeros(len(column), dtype=np.bool_))
     column = plain_values(name, column)
     if is_text(column.type):
         return _lookup(column, _parse)

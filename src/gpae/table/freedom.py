@@ -92,8 +92,8 @@ class Freedom:
         for constraint in constraints:
             constraint.narrow(people)
         lower, upper = layout.box(x, fixed)
-        for i, block in enumerate(layout.features):
-            _narrow_box(block, people, i, x, lower, upper)
+        for i in _said_of(people):
+            _narrow_box(layout.features[i], people, i, x, lower, upper)
         costs = [constraint.of(tight) for constraint in constraints if isinstance(constraint, Cost)]
         hopeless, reasons = _hopeless(layout, constraints, fixed, x, lower, upper)
         _out_of_reach(layout, people, constraints, lower, upper, hopeless, reasons)
@@ -193,6 +193,13 @@ class Freedom:
 
 def _tightened(feature: Feature, constraints: Sequence[Constraint]) -> Feature:
     return reduce(lambda left, constraint: constraint.tightened(left), constraints, feature)
+
+
+def _said_of(people: People) -> list[int]:
+    """The features of which the constraints leave somebody less than there is."""
+    bound = np.flatnonzero((np.isfinite(people.low) | np.isfinite(people.high)).any(axis=0))
+    narrowed = [i for i, mask in enumerate(people.open) if mask is not None and not mask.all()]
+    return sorted({*bound.tolist(), *narrowed})
 
 
 def _narrow_box(block: Block, people: People, i: int, x: Array, lower: Array, upper: Array) -> None:

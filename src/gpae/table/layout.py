@@ -172,19 +172,27 @@ class Layout:
         fixed
             Features to keep, F or B x F, beside those that the schema fixes. Their bounds are X, bit for bit.
         """
-        lower, upper = np.empty_like(X), np.empty_like(X)
-        keep = self._kept(len(X), fixed)
-        for i, block in enumerate(self.features):
-            own = X[:, block.columns]
-            low, high = block.box(own)
-            lower[:, block.columns] = np.where(keep[:, i, None], own, low)
-            upper[:, block.columns] = np.where(keep[:, i, None], own, high)
+        least, most = self._ends
+        lower, upper = np.minimum(least, X), np.maximum(most, X)
+        for block in self.features:
+            if block.change in (Change.up, Change.down):
+                lower[:, block.columns], upper[:, block.columns] = block.box(X[:, block.columns])
+        keep = self._kept(fixed)
+        if keep.any():
+            keep = np.repeat(keep, [block.width for block in self.features], axis=-1)
+            lower, upper = np.where(keep, X, lower), np.where(keep, X, upper)
         return lower, upper
 
-    def _kept(self, rows: int, fixed: Mask | None) -> Mask:
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        """The least and the largest value of each column (D), for whoever is not beyond them already."""
+        ends = [block.ends for block in self.features]
+        return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends])
+
+    def _kept(self, fixed: Mask | None) -> Mask:
+        """Features that are kept, F or B x F."""
         always = np.array([block.change is Change.fixed for block in self.features])
-        asked = np.zeros(len(always), dtype=np.bool_) if fixed is None else np.asarray(fixed, dtype=np.bool_)
-        return np.broadcast_to(always | asked, (rows, len(always)))
+        return always if fixed is None else always | np.asarray(fixed, dtype=np.bool_)
 
     def _parts(self, *rows: Array) -> Iterator[tuple[int, Block, list[Array]]]:
         for i, block in enumerate(self.features):

@@ -58,19 +58,27 @@ class LevelBlock:
         rank = U.argmax(axis=-1).astype(np.float64)
         return np.where(rank == len(self.levels), np.nan, rank)
 
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The least and the largest value of each column, for whoever is not beyond them already.
+
+        A plan may supply what was missing, never withhold what was known.
+        """
+        most = np.ones(self.width)
+        most[len(self.levels) :] = -np.inf
+        return np.zeros(self.width), most
+
     def box(self, X: Array) -> tuple[Array, Array]:
         """Return the bounds of each column, seen from the person."""
-        upper = np.ones_like(X)
-        if self.missing:
-            # A plan may supply what was missing, never withhold what was known.
-            upper[:, -1] = X[:, -1]
+        least, most = self.ends
+        lower, upper = np.minimum(least, X), np.maximum(most, X)
         own, known = X.argmax(axis=1)[:, None], X.argmax(axis=1)[:, None] < len(self.levels)
         rank = np.arange(self.width)
         if self.change is Change.up:
             upper[known & (rank < own)] = 0.0
         if self.change is Change.down:
             upper[known & (rank > own)] = 0.0
-        return np.zeros_like(X), upper
+        return lower, upper
 
     def snap(self, U: Array, X: Array, lower: Array, upper: Array) -> Array:
         """Return the one-hot of the largest entry among the open levels."""

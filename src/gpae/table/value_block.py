@@ -113,25 +113,31 @@ class ValueBlock:
             found |= np.abs(u - code) <= SAME
         return found
 
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The least and the largest value of each column, for whoever is not beyond them already.
+
+        A plan may supply what was missing, never withhold what was known.
+        """
+        low, high = self._span(codes=True)
+        return np.array([low, 0.0][: self.width]), np.array([high, -np.inf][: self.width])
+
     def box(self, X: Array) -> tuple[Array, Array]:
         """Return the bounds of each column, seen from the person."""
+        least, most = self.ends
+        lower, upper = np.minimum(least, X), np.maximum(most, X)
         x, absent = X[:, 0], self._absent(X)
-        low, high = self._span(codes=True)
         if self.change in (Change.up, Change.down):
             # Less of something is not "no record": codes are open only to a person who has one already.
-            low_plain, high_plain = self._span(codes=False)
+            low, high = self._span(codes=False)
             state = self._is_code(x)
-            lower = np.minimum(np.where(state, low, low_plain), x)
-            upper = np.maximum(np.where(state, high, high_plain), x)
-        else:
-            lower, upper = np.minimum(low, x), np.maximum(high, x)
+            lower[:, 0] = np.where(state, lower[:, 0], np.minimum(low, x))
+            upper[:, 0] = np.where(state, upper[:, 0], np.maximum(high, x))
         if self.change is Change.up:
-            lower = np.where(absent, lower, x)
+            lower[:, 0] = np.where(absent, lower[:, 0], x)
         if self.change is Change.down:
-            upper = np.where(absent, upper, x)
-        # A plan may supply what was missing, never withhold what was known.
-        flags = [X[:, 1]] if self.missing else []
-        return np.stack([lower, *(0.0 * flag for flag in flags)], axis=1), np.stack([upper, *flags], axis=1)
+            upper[:, 0] = np.where(absent, upper[:, 0], x)
+        return lower, upper
 
     def _nearest(self, u: Array, X: Array, lower: Array, upper: Array) -> Array:
         """Return the allowed encoded value nearest to u; NaN where the bounds hold none."""
