@@ -17,6 +17,7 @@ from torch import Tensor
 from gpae.arrays import Labels, Rows
 from gpae.artefact import State
 from gpae.errors import InputError
+from gpae.models.flat_weights import FlatWeights
 from gpae.progress import report
 
 __all__ = ["ClassAutoencoders", "Schedule"]
@@ -34,7 +35,7 @@ class Schedule:
     Parameters
     ----------
     max_epochs, max_steps
-        Whichever comes first. 16,000 steps are 13 seconds of one core, for any number of rows, and leave the error a
+        Whichever comes first. 16,000 steps are 8 seconds of one core, for any number of rows, and leave the error a
         tenth above that of 24,000; larger steps or batches are faster but end in poor minima for some seeds.
     patience, threshold
         Training stops when ``patience`` epochs have not lowered the error by the share ``threshold``.
@@ -140,17 +141,39 @@ def _random_layers(sizes: Sequence[int], generator: torch.Generator) -> list[tup
         weight, bias = (
             (2 * torch.rand(shape, generator=generator) - 1) * bound for shape in ((3, n_in, n_out), (3, 1, n_out))
         )
-        layers.append((weight.requires_grad_(), bias.requires_grad_()))
+        layers.append((weight, bias))
     return layers
 
 
 def _rebuild(layers: Sequence[tuple[Tensor, Tensor]], x: Tensor) -> Tensor:
     """Each kind's rows (kinds x B x D) through its own auto-encoder."""
+    return _passed(layers, x)[-1]
+
+
+def _passed(layers: Sequence[tuple[Tensor, Tensor]], x: Tensor) -> list[Tensor]:
+    """What goes into each layer, and what comes out at the end."""
+    through = [x]
     for i, (weight, bias) in enumerate(layers):
-        x = torch.baddbmm(bias, x, weight)
-        if i not in (len(_HIDDEN), len(layers) - 1):
-            x = x.relu()
-    return x
+        out = torch.baddbmm(bias, through[-1], weight)
+        through.append(out if i in (len(_HIDDEN), len(layers) - 1) else out.relu_())
+    return through
+
+
+def _set_gradient(layers: Sequence[tuple[Tensor, Tensor]], batch: Tensor) -> None:
+    """Put the gradient of the squared error into the layers' own, written out: half the time of torch's.
+
+    The error of the kinds is summed: each follows the path that it would follow alone.
+    """
+    *through, rebuilt = _passed(layers, batch)
+    pull = (rebuilt - batch).mul_(2 / batch.shape[1])
+    for i in reversed(range(len(layers))):
+        weight, bias = layers[i]
+        torch.bmm(through[i].mT, pull, out=weight.grad)
+        torch.sum(pull, 1, keepdim=True, out=bias.grad)
+        if i:
+            pull = torch.bmm(pull, weight.mT)
+            if i != len(_HIDDEN) + 1:  # the latent is linear
+                pull.mul_(through[i] > 0)
 
 
 def _train(
@@ -161,17 +184,15 @@ def _train(
 ) -> tuple[list[tuple[Tensor, Tensor]], list[float]]:
     """Return each kind's best layers and their error on the rows held out."""
     parameters = [part for layer in layers for part in layer]
-    optimiser = torch.optim.Adam(parameters, schedule.learning_rate, fused=True)
-    kept = [part.detach().clone() for part in parameters]
+    weights = FlatWeights(parameters, schedule.learning_rate)
+    kept = [part.clone() for part in parameters]
     best = mark = torch.full((len(kinds),), torch.inf)
     waited = torch.zeros(len(kinds))
     learnt_from, held_out = zip(*kinds, strict=True)
     for epoch in range(epochs := _epochs(learnt_from, schedule)):
         for batch in _batches(learnt_from, schedule.batch_size, generator):
-            optimiser.zero_grad(set_to_none=True)
-            # the sum over kinds: each follows the path that it would follow alone
-            (_rebuild(layers, batch) - batch).square().sum(2).mean(1).sum().backward()
-            optimiser.step()
+            _set_gradient(layers, batch)
+            weights.step()
         errors = _errors(layers, held_out)
         report("training auto-encoders to measure with", (epoch + 1) / epochs)
         going = waited < schedule.patience
@@ -180,7 +201,7 @@ def _train(
         waited, mark = torch.where(clearly, 0.0, waited + 1), torch.where(clearly, errors, mark)
         best = torch.where(better, errors, best)
         for saved, part in zip(kept, parameters, strict=True):
-            saved[better] = part.detach()[better]
+            saved[better] = part[better]
         if not bool((waited < schedule.patience).any()):
             break
     return list(zip(kept[::2], kept[1::2], strict=True)), best.tolist()
@@ -209,8 +230,7 @@ def _batches(kinds: Sequence[Tensor], size: int, generator: torch.Generator) -> 
 def _errors(layers: Sequence[tuple[Tensor, Tensor]], kinds: Sequence[Tensor]) -> Tensor:
     """Mean squared error of each kind's own rows."""
     errors = []
-    with torch.no_grad():
-        for kind, rows in enumerate(kinds):
-            own = [(weight[kind : kind + 1], bias[kind : kind + 1]) for weight, bias in layers]
-            errors.append((_rebuild(own, rows.unsqueeze(0)) - rows).square().sum(2).mean())
+    for kind, rows in enumerate(kinds):
+        own = [(weight[kind : kind + 1], bias[kind : kind + 1]) for weight, bias in layers]
+        errors.append((_rebuild(own, rows.unsqueeze(0)) - rows).square().sum(2).mean())
     return torch.stack(errors)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax, pad
 from torch.nn.utils.rnn import pad_sequence
 
-from gpae.numerics.aligned import product, width
+from gpae.numerics.aligned import product
 from gpae.table.layout import Layout
 
 __all__ = ["ColumnKinds"]
@@ -35,8 +35,8 @@ class ColumnKinds:
     are stands for the rest."""
     present: Int[Tensor, " n"]
     """Which places of the table, line after line, are no such."""
-    member: Float[Tensor, "D g"]
-    """1 where a column is of a group, 0 elsewhere; there are more groups than there are, for products in step."""
+    together: Float[Tensor, "D D"]
+    """1 where two columns are of one group, 0 elsewhere."""
 
     @classmethod
     def of(cls, layout: Layout) -> "ColumnKinds":
@@ -54,8 +54,8 @@ class ColumnKinds:
         none = torch.zeros(0, dtype=torch.int64)
         table = pad_sequence(list(groups), batch_first=True, padding_value=len(kind)) if groups else none.reshape(0, 0)
         present = (table.flatten() < len(kind)).nonzero().squeeze(1)
-        member = (kind.unsqueeze(1) == torch.arange(width(len(groups)))).float()
-        return cls(kind, numbers, yes_no, groups, torch.cat([*groups, none]), table, present, member)
+        together = ((kind.unsqueeze(1) == kind) & (kind >= 0)).float()
+        return cls(kind, numbers, yes_no, groups, torch.cat([*groups, none]), table, present, together)
 
     @classmethod
     def all_numbers(cls, width: int) -> "ColumnKinds":
@@ -82,17 +82,16 @@ class ColumnKinds:
     def shares(self, output: Float[Tensor, "B D"], open_: Bool[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """A softmax over the open levels of each group; 0 elsewhere. Small tables: sums are quicker than gathering."""
         weight = output.clamp(-_STEEP, _STEEP).exp() * open_
-        of_group = self.member.to(output.dtype)
-        grouped = of_group.sum(1)
+        grouped = self.kind >= 0
         # 1 is added where there is no group: nothing is divided by nothing, forwards or backwards
-        total = product(product(weight, of_group), of_group.T) + (1.0 - grouped)
+        total = product(weight, self.together.to(output.dtype)) + ~grouped
         return weight / total.clamp(min=torch.finfo(output.dtype).tiny) * grouped
 
     def likeliest(self, shares: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
         """1 for the level of each group with the largest share; 0 elsewhere."""
-        of_group = self.member[:, : len(self.groups)].to(shares.dtype)
-        largest = product(self.in_groups(shares).amax(2), of_group.T)
-        return (shares >= largest) * of_group.sum(1)
+        grouped = self.kind >= 0
+        largest = self.in_groups(shares).amax(2)[:, self.kind.clamp(min=0)]
+        return ((shares >= largest) & grouped).to(shares.dtype)
 
     def in_groups(self, output: Float[Tensor, "B D"]) -> Float[Tensor, "B g w"]:
         """The columns of all groups side by side, so that one operation does for all; minus infinity for the rest."""

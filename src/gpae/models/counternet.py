@@ -15,6 +15,7 @@ from gpae.arrays import Probabilities, Rows
 from gpae.artefact import State
 from gpae.models.column_kinds import ColumnKinds
 from gpae.models.explained import Slope
+from gpae.models.flat_weights import FlatWeights
 from gpae.models.network import arrays_of, load_arrays, perceptron
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit
 from gpae.numerics.tiles import in_tiles
@@ -227,8 +228,8 @@ class Training:
         self.schedule = schedule
         self.deciding = False
         self.predictor = judge if isinstance(judge, Predictor) else None
-        rate = schedule.learning_rate
-        self.optimisers = [torch.optim.Adam(part.parameters(), rate, fused=True) for part in self._parts()]
+        rate, norm = schedule.learning_rate, schedule.clip_norm
+        self.weights_of = [FlatWeights(list(part.parameters()), rate, clip_norm=norm) for part in self._parts()]
 
     def _parts(self) -> list[nn.Module]:
         return [self.generator] if self.predictor is None else [self.predictor, self.generator]
@@ -253,20 +254,22 @@ class Training:
     def turn_of_predictor(self, people: People) -> None:
         """One step on the labels, where there is a predictor to teach."""
         if self.predictor is not None:
-            self.predictor.requires_grad_(True)
-            self._step(self.predictor, self.optimisers[0], self.weights.prediction * self.prediction_loss(people))
+            self._teach(self.predictor, True)
+            (self.weights.prediction * self.prediction_loss(people)).backward()
+            self.weights_of[0].step()
 
     def turn_of_generator(self, people: People) -> None:
         """One step on validity and proximity."""
         if self.predictor is not None:
-            self.predictor.requires_grad_(False)
-        self._step(self.generator, self.optimisers[-1], self.generation_loss(people))
+            self._teach(self.predictor, False)
+        self.generation_loss(people).backward()
+        self.weights_of[-1].step()
 
-    def _step(self, part: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(part.parameters(), self.schedule.clip_norm)
-        optimiser.step()
+    @staticmethod
+    def _teach(part: nn.Module, learns: bool) -> None:
+        """Say so once: it takes as long as a layer."""
+        if next(part.parameters()).requires_grad is not learns:
+            part.requires_grad_(learns)
 
     def run(self, people: People, watched: People, draws: torch.Generator) -> list[float]:
         """Train until the held-out loss rests, both in turns and then the generator alone; return the loss's course.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from gpae.models.flat_weights import FlatWeights
 from gpae.numerics.aligned import product
 from gpae.progress import report
 
@@ -76,19 +77,16 @@ def train_network(
     With a patience the best weights are kept and training stops when they have not improved for so many epochs.
     """
     watched = validation if validation is not None else rows
-    parameters, decay = list(network.parameters()), schedule.weight_decay
-    optimiser = torch.optim.Adam(parameters, schedule.learning_rate, weight_decay=decay, fused=True)
+    decay, clip_norm = schedule.weight_decay, schedule.clip_norm
+    weights = FlatWeights(list(network.parameters()), schedule.learning_rate, decay=decay, clip_norm=clip_norm)
     losses: list[float] = []
     kept: dict[str, Tensor] = {}
     best = 0
     for epoch in range(schedule.max_epochs):
         network.train()
         for batch in torch.randperm(len(rows[0]), generator=generator).split(schedule.batch_size):
-            optimiser.zero_grad(set_to_none=True)
             loss(tuple(part[batch] for part in rows), epoch / schedule.max_epochs).backward()
-            if schedule.clip_norm is not None:
-                nn.utils.clip_grad_norm_(parameters, schedule.clip_norm)
-            optimiser.step()
+            weights.step()
         network.eval()
         with torch.no_grad():
             losses.append(float(loss(watched, 1.0)))
