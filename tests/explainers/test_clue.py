@@ -11,7 +11,7 @@ from tests.explainers.linear_boundary import plane_classifier, square
 
 from gpae.errors import InputError
 from gpae.explainers.clue import CLUE
-from gpae.models.explained import Slope
+from gpae.kernels.slopes import Slope
 from gpae.models.residual_vae import ResidualVAE
 from gpae.search.rounding import Rounding
 from gpae.search.single_plan import People
@@ -89,7 +89,7 @@ def test_the_descent_ends_at_the_least_objective_of_all_z_on_the_targets_side(
 ) -> None:
     method = make(distance_weight=weight, step_size=0.01, n_iterations=1500, tolerance=0.0)
     people = people_of(method, PERSONS)
-    slope, rounding = Slope.of(method.classifier_), Rounding.of(method.layout_)
+    slope, rounding = Slope.of(method.classifier_.model_), Rounding.of(method.layout_)
     with torch.no_grad():
         _, second = method._starts(slope, rounding, people)
         ended = method.autoencoder_.decode(method._descent(second, slope, rounding, people).state).numpy()
@@ -105,7 +105,7 @@ def test_with_one_free_column_the_descents_end_has_a_closed_form(make: Callable[
     weight, fixed = 2.0, np.array([False, True])
     method = make(distance_weight=weight, step_size=0.01, n_iterations=1200, tolerance=0.0)
     people = people_of(method, PERSONS[1:3], fixed)
-    slope, rounding = Slope.of(method.classifier_), Rounding.of(method.layout_)
+    slope, rounding = Slope.of(method.classifier_.model_), Rounding.of(method.layout_)
     with torch.no_grad():
         start = method.autoencoder_.encode(torch.tensor([[0.7, 0.6], [0.9, 0.3]]))
         ended = method.autoencoder_.decode(method._descent(start, slope, rounding, people).state).numpy()
@@ -147,7 +147,7 @@ def plainly(method: CLUE, x: Rows, start: Rows) -> Rows | None:
 def test_the_answer_is_the_nearest_of_the_rows_that_a_plain_loop_passes(make: Callable[..., CLUE]) -> None:
     method = make(distance_weight=2.0, step_size=0.02, n_iterations=200)
     people = people_of(method, PERSONS)
-    slope, rounding = Slope.of(method.classifier_), Rounding.of(method.layout_)
+    slope, rounding = Slope.of(method.classifier_.model_), Rounding.of(method.layout_)
     with torch.no_grad():
         starts = [start.numpy() for start in method._starts(slope, rounding, people)]
     answer = method.explain(PERSONS)
@@ -170,7 +170,7 @@ def test_the_second_start_is_the_nearest_that_has_the_target_class_with_the_pers
     fixed = np.array([False, True])
     people = people_of(method, PERSONS, fixed)
     with torch.no_grad():
-        slope, rounding = Slope.of(method.classifier_), Rounding.of(method.layout_)
+        slope, rounding = Slope.of(method.classifier_.model_), Rounding.of(method.layout_)
         _, second = method._starts(slope, rounding, people)
         decoded = method.autoencoder_.decode(method.anchors_).numpy().astype(np.float64)
     own = (PERSONS - CENTRE) @ np.linalg.inv(MIX)
@@ -194,7 +194,7 @@ def test_the_presets_starts_are_one_and_the_same(rows: tuple[Rows, Layout]) -> N
     method.fit(X, np.arange(300) % 2, layout=layout)
     settings = method._settings()
     assert (settings["step_size"], settings["distance_weight"], method.step_size) == (0.5, 4.0, 7.0)
-    slope, rounding = Slope.of(method.classifier_), Rounding.of(layout)
+    slope, rounding = Slope.of(method.classifier_.model_), Rounding.of(layout)
     with torch.no_grad():
         (start,) = method._starts(slope, rounding, people_of(method, PERSONS))
     assert torch.equal(start, torch.zeros(4, 12))

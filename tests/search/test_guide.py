@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from gpae.kernels.slopes import Slope
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit
 from gpae.numerics.fourier import FourierMap, draw_map
-from gpae.numerics.placement import moved
 from gpae.search.guide import Kernel, Said, _Walk, straight_ways
 from gpae.table.constraints import read_constraints
 from gpae.table.freedom import Freedom
@@ -93,8 +93,7 @@ def test_who_may_change_nothing_stays() -> None:
 
 def walk(model: AutoEncoder, noise: float) -> _Walk:
     kernel = Kernel(KERNEL.length_scale, KERNEL.size, noise)
-    single = moved(model, device="cpu", dtype=torch.float32)
-    return _Walk(single, kernel, torch.as_tensor(1.0 / SCALE**2, dtype=torch.float32), MARGIN)
+    return _Walk(Slope.of(model), kernel, torch.as_tensor(1.0 / SCALE**2, dtype=torch.float32), MARGIN)
 
 
 @pytest.mark.parametrize("m", [1, 3])

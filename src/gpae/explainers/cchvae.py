@@ -15,7 +15,8 @@ from gpae.artefact import State
 from gpae.classifier import Classifier
 from gpae.errors import InputError, one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
-from gpae.models.explained import Slope, explained_classifier
+from gpae.kernels.slopes import Slope
+from gpae.models.explained import explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.search_settings import check_settings, decided
 from gpae.models.searched_autoencoder import fitted_vae
@@ -167,7 +168,7 @@ class CCHVAE(Explainer):
         which = settings["norm"] - 1
         shells = _Shells(
             self.autoencoder_,
-            Slope.of(self.classifier_),
+            Slope.of(self.classifier_.model_),
             Rounding.of(self.layout_),
             self.unit_[which] * settings["shell_width"],
             self.n_samples,
@@ -222,7 +223,7 @@ class _Shells:
         rows = self.rounding(self.autoencoder.decode(points, own), x, lower, upper)
         change = (rows - own).abs()
         distance = change.sum(1) if self.norm == 1 else change.square().sum(1)
-        distance = torch.where(self.slope.logits(rows, sign) > clear, distance, torch.inf).unflatten(
+        distance = torch.where(sign * self.slope.logits(rows) > clear, distance, torch.inf).unflatten(
             0, (-1, self.n_samples)
         )
         nearest = distance.argmin(1, keepdim=True)

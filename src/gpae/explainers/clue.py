@@ -15,7 +15,8 @@ from gpae.artefact import State
 from gpae.classifier import Classifier
 from gpae.errors import one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
-from gpae.models.explained import Slope, explained_classifier
+from gpae.kernels.slopes import Slope
+from gpae.models.explained import explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.residual_vae import ResidualVAE
 from gpae.models.search_settings import check_settings, decided
@@ -152,7 +153,7 @@ class CLUE(Explainer):
         self.sides_ = torch.as_tensor(np.where(favourable, 1.0, -1.0), dtype=torch.float32)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
-        walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
+        walk = partial(self._walk, Slope.of(self.classifier_.model_), Rounding.of(self.layout_))
         return search_one_plan(
             self.layout_, query.x, query.target, query.lower, query.upper, [walk], margin=self.margin
         )
@@ -183,7 +184,7 @@ class CLUE(Explainer):
         for candidate in nearest:
             code = self.anchors_[candidate]
             x = rounding(self.autoencoder_.decode(code), *people.exact)
-            flips = slope.logits(x, people.sign) > people.clear
+            flips = people.sign * slope.logits(x) > people.clear
             start = torch.where((flips & ~good).unsqueeze(1), code, start)
             good = good | flips
         return start

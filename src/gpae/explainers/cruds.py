@@ -14,8 +14,9 @@ from gpae.artefact import State
 from gpae.classifier import Classifier
 from gpae.errors import one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
+from gpae.kernels.slopes import Slope
 from gpae.models.conditional_vae import ConditionalVAE
-from gpae.models.explained import Slope, explained_classifier
+from gpae.models.explained import explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.search_settings import check_settings, decided
 from gpae.models.searched_autoencoder import check_fixed, fixed_columns
@@ -150,7 +151,7 @@ class CRUDS(Explainer):
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
         drawn = torch.as_tensor(uniforms(row_keys(query.x, seed), self.autoencoder_.label_dim), dtype=torch.float32)
-        settings, slope, rounding = self._settings(), Slope.of(self.classifier_), Rounding.of(self.layout_)
+        settings, slope, rounding = self._settings(), Slope.of(self.classifier_.model_), Rounding.of(self.layout_)
         start = drawn
         if settings["w_init"] == "prior":
             (start,) = in_tiles(lambda target: (self.autoencoder_.prior(target),), (torch.as_tensor(query.target),))

@@ -12,7 +12,8 @@ from gpae.artefact import State
 from gpae.classifier import Classifier
 from gpae.errors import one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
-from gpae.models.explained import Slope, explained_classifier
+from gpae.kernels.slopes import Slope
+from gpae.models.explained import explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.search_settings import check_settings, decided
 from gpae.models.searched_autoencoder import fitted_vae
@@ -108,7 +109,7 @@ class REVISE(Explainer):
         check_settings(self.get_params(deep=False), counts=["n_iterations"], optional=["patience"], least=least)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
-        walk = partial(self._walk, Slope.of(self.classifier_), Rounding.of(self.layout_))
+        walk = partial(self._walk, Slope.of(self.classifier_.model_), Rounding.of(self.layout_))
         straight = [None] if self.preset == "carla" else [None, torch.as_tensor(self.layout_.discrete)]
         legs = [partial(walk, columns) for columns in straight]
         return search_one_plan(self.layout_, query.x, query.target, query.lower, query.upper, legs, margin=self.margin)

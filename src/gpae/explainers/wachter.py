@@ -12,7 +12,8 @@ from gpae.artefact import State
 from gpae.classifier import Classifier
 from gpae.errors import one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
-from gpae.models.explained import Slope, explained_classifier
+from gpae.kernels.slopes import Slope
+from gpae.models.explained import explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.search_settings import check_settings, decided
 from gpae.numerics.descent import Descent, Evaluation, descend
@@ -94,7 +95,7 @@ class Wachter(Explainer):
         return [first, 0.0] if self.preset == "carla" else [first * 0.5**r for r in range(self.rounds)]
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
-        one_round = partial(self._one_round, Slope.of(self.classifier_), Rounding.of(self.layout_))
+        one_round = partial(self._one_round, Slope.of(self.classifier_.model_), Rounding.of(self.layout_))
         legs = [partial(one_round, weight) for weight in self._weights()]
         start = torch.as_tensor(query.x, dtype=torch.float32)
         return search_one_plan(
@@ -134,7 +135,7 @@ class Wachter(Explainer):
         for _ in range(n_halvings):
             share = (low + high) / 2
             x = rounding(people.x + share * (row - people.x), *people.exact)
-            valid = (slope.logits(x, people.sign) > people.clear).unsqueeze(1)
+            valid = (people.sign * slope.logits(x) > people.clear).unsqueeze(1)
             best = torch.where(valid, x, best)
             low, high = torch.where(valid, low, share), torch.where(valid, share, high)
         return best

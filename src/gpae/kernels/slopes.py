@@ -1,10 +1,11 @@
-"""A logit and its gradient in single precision: compiled (slopes.c) where that can be, by torch elsewhere.
+"""A logit and its gradient in single precision: compiled (slopes.c) where that can be, by torch in tiles elsewhere.
 
-What a search by gradient descent asks for at every step, of a tile of rows.
+What a search by gradient descent asks for at every step.
 """
 
 import ctypes
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from torch import Tensor
 from gpae.kernels.compiled import library
 from gpae.kernels.packing import SHEAF, agree, in_sheaves, pointers
 from gpae.kernels.threads import from_one_queue
-from gpae.numerics.autoencoder import AutoEncoder, logit_with_gradient
+from gpae.numerics.autoencoder import AutoEncoder, encode, logit, logit_with_gradient
+from gpae.numerics.placement import moved
 
-__all__ = ["CompiledSlopes"]
+__all__ = ["CompiledSlopes", "Slope"]
 
 _AGREES = 1e-4
 """How far a logit or a slope may be from torch's, relative to the largest, for the library to be believed."""
@@ -99,3 +101,45 @@ class _Known(torch.autograd.Function):
     def backward(ctx: Any, *pulls: Float[Tensor, " B"]) -> tuple[Float[Tensor, "B D"], None]:
         (gradient,) = ctx.saved_tensors
         return pulls[0].unsqueeze(1) * gradient, None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slope:
+    """The logit of a target class and its gradient; to be called in tiles, on which torch's last bits depend."""
+
+    model: AutoEncoder
+    """In single precision."""
+    compiled: CompiledSlopes | None
+
+    @staticmethod
+    def of(model: AutoEncoder) -> "Slope":
+        """Compile what can be compiled; once for a model."""
+        return _slope(model)
+
+    def __call__(
+        self, x: Float[Tensor, "B D"], sign: Float[Tensor, " B"]
+    ) -> tuple[Float[Tensor, " B"], Float[Tensor, "B D"]]:
+        """s g(x) and its gradient; positive on the target's side."""
+        g, gradient = self.unsigned(x)
+        return sign * g, gradient.mul_(sign.unsqueeze(1))
+
+    def unsigned(self, x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, " B"], Float[Tensor, "B D"]]:
+        """g(x) and its gradient."""
+        return logit_with_gradient(self.model, x) if self.compiled is None else self.compiled(x)
+
+    def logits(self, x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
+        """g(x) alone, in half the time."""
+        return self._plain(x) if self.compiled is None else self.compiled.logits(x)
+
+    def differentiable(self, x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
+        """g(x), whose gradient torch knows."""
+        return self._plain(x) if self.compiled is None else self.compiled.differentiable(x)
+
+    def _plain(self, x: Float[Tensor, "B D"]) -> Float[Tensor, " B"]:
+        return logit(self.model, encode(self.model, x))
+
+
+@lru_cache(maxsize=16)
+def _slope(model: AutoEncoder) -> Slope:
+    single = moved(model, device="cpu", dtype=torch.float32)
+    return Slope(single, CompiledSlopes.of(single))

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from gpae.arrays import Probabilities, Rows
 from gpae.artefact import State
+from gpae.kernels.slopes import Slope
 from gpae.models.column_kinds import ColumnKinds
-from gpae.models.explained import Slope
 from gpae.models.flat_weights import FlatWeights
 from gpae.models.network import arrays_of, load_arrays, perceptron
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit
@@ -202,7 +202,7 @@ class _InTraining:
     """A described classifier in training: in single precision, its logit soon computed and differentiated."""
 
     def __init__(self, described: Described) -> None:
-        self.slope = Slope.on(described.model)
+        self.slope = Slope.of(described.model)
         self.described = Described(self.slope.model, described.centre.float(), described.spread.float())
 
     def __call__(self, x: Float[Tensor, "B D"]) -> tuple[Float[Tensor, "B c"], Float[Tensor, " B"]]:

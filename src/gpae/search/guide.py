@@ -22,8 +22,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gpae.numerics.autoencoder import AutoEncoder, logit_with_gradient
-from gpae.numerics.placement import moved
+from gpae.kernels.slopes import Slope
+from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.tiles import in_tiles
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
@@ -66,7 +66,7 @@ def straight_ways(
     model: AutoEncoder, freedom: Freedom, scale: Array, margin: float, kernel: Kernel, said: Said | None = None
 ) -> tuple[NDArray[np.intp], Array]:
     """One way for each person to a logit of ``margin``: whose, and where it ends; levels and steps not yet whole."""
-    walk = _Walk(moved(model, device="cpu", dtype=torch.float32), kernel, _single(1.0 / np.square(scale)), margin)
+    walk = _Walk(Slope.of(model), kernel, _single(1.0 / np.square(scale)), margin)
     people = [_single(part) for part in (freedom.x, freedom.lower, freedom.upper)]
     if said is not None:
         people += [_single(said.rows), _single(said.logits)]
@@ -83,7 +83,7 @@ def _single(part: Array) -> Tensor:
 class _Walk:
     """The steps of a tile of people."""
 
-    model: AutoEncoder
+    slope: Slope
     kernel: Kernel
     unit: Float[Tensor, " D"]
     margin: float
@@ -94,7 +94,7 @@ class _Walk:
         weights = self._weights(*said) if said else None
         u = x
         for _ in range(_STEPS):
-            g, slope = logit_with_gradient(self.model, u)
+            g, slope = self.slope.unsigned(u)
             if weights is not None:
                 more, steeper = self._mended(u, said[0], weights)
                 g, slope = g + more, slope + steeper
@@ -107,7 +107,7 @@ class _Walk:
 
     def _weights(self, rows: Float[Tensor, "B m D"], logits: Float[Tensor, "B m"]) -> Float[Tensor, "B m"]:
         """The a of each person's rows."""
-        known, _ = logit_with_gradient(self.model, rows.flatten(0, 1))
+        known = self.slope.logits(rows.flatten(0, 1))
         noise = self.kernel.noise**2 * torch.eye(rows.shape[1])
         residual = logits - known.unflatten(0, logits.shape)
         return torch.linalg.solve(self.kernel(rows, rows) + noise, residual)
