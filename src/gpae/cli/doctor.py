@@ -85,6 +85,7 @@ def _compiled() -> str:
         ("polish.c", double | {"LATENT": "4"}),
         ("cosines.c", double),
         ("neighbours.c", single),
+        ("slopes.c", single),
         ("snap.c", {}),
     )
     missing = [source for source, macros in kinds if library(source, **macros) is None]

@@ -223,9 +223,8 @@ class _Shells:
         rows = self.rounding(self.autoencoder.decode(points, own), x, lower, upper)
         change = (rows - own).abs()
         distance = change.sum(1) if self.norm == 1 else change.square().sum(1)
-        distance = torch.where(sign * self.slope.logits(rows) > clear, distance, torch.inf).unflatten(
-            0, (-1, self.n_samples)
-        )
+        valid = sign * self.slope.logits(rows) > clear
+        distance = torch.where(valid, distance, torch.inf).unflatten(0, (-1, self.n_samples))
         nearest = distance.argmin(1, keepdim=True)
         rows = rows.unflatten(0, (-1, self.n_samples)).take_along_dim(nearest.unsqueeze(2), 1)
         return rows.squeeze(1), distance.take_along_dim(nearest, 1).squeeze(1).isfinite()

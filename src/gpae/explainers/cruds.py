@@ -150,9 +150,8 @@ class CRUDS(Explainer):
         return np.asarray(model.predict_proba(X)[:, 1] > 0.5, dtype=np.int64)
 
     def _search(self, query: Query, k: int, seed: int) -> tuple[Labels, Rows]:
-        drawn = torch.as_tensor(uniforms(row_keys(query.x, seed), self.autoencoder_.label_dim), dtype=torch.float32)
         settings, slope, rounding = self._settings(), Slope.of(self.classifier_.model_), Rounding.of(self.layout_)
-        start = drawn
+        start = torch.as_tensor(uniforms(row_keys(query.x, seed), self.autoencoder_.label_dim), dtype=torch.float32)
         if settings["w_init"] == "prior":
             (start,) = in_tiles(lambda target: (self.autoencoder_.prior(target),), (torch.as_tensor(query.target),))
         weights = [settings["distance_weight"], *([0.0] if settings["second_round"] else [])]

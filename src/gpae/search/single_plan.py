@@ -82,6 +82,8 @@ def search_one_plan(
             waiting, carried, tile = waiting[~found], [part[~found] for part in carried], _FEW
             if not len(waiting):
                 break
+        if not len(waiting):
+            break
     at = torch.cat(answered).numpy()
     u = torch.cat(answers).numpy().astype(np.float64)
     return at, finalised(layout, u, x[at], lower[at], upper[at])
