@@ -7,6 +7,7 @@ import torch
 from gpae.kernels import cosines
 from gpae.kernels.compiled import why_not
 from gpae.kernels.cosines import CosineSums, cosine_sums, latents, log_densities, logits
+from gpae.kernels.packing import Precision
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.autoencoder import encode, logit
 from gpae.numerics.density import log_density
@@ -37,15 +38,20 @@ def test_the_sums_are_those_of_torch(n_features: int, n_inputs: int, n_sums: int
     packed = CosineSums.of(fmap, weights)
     assert packed is not None
     torch.testing.assert_close(packed(x), features(fmap, x) @ weights, rtol=1e-12, atol=1e-12)
+    rough = CosineSums.of(fmap, weights, "single")
+    assert rough is not None
+    torch.testing.assert_close(rough(x), packed(x), rtol=1e-5, atol=1e-5)
+    assert not torch.equal(rough(x), packed(x))
 
 
 @pytest.mark.usefixtures("compiled")
-def test_a_row_alone_has_the_bits_of_the_batch() -> None:
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_a_row_alone_has_the_bits_of_the_batch(precision: Precision) -> None:
     fmap, weights = drawn(300, 7, 3)
     x = rows(1100, 7)
-    together = cosine_sums(fmap, weights, x)
+    together = cosine_sums(fmap, weights, x, precision)
     for at in (0, 7, 8, 511, 512, 1099):
-        assert (cosine_sums(fmap, weights, x[at : at + 1]) == together[at]).all()
+        assert (cosine_sums(fmap, weights, x[at : at + 1], precision) == together[at]).all()
 
 
 @pytest.mark.parametrize("switch", ["on", "off"])

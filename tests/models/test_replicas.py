@@ -106,7 +106,7 @@ def test_the_moved_logits_are_those_of_the_moved_weights(classifier: GPAEClassif
     drawn = Replicas.of(classifier, X, y, n=6, seed=SEED)
     phi, v, _ = by_hand(classifier, X[:9])
     direct = phi @ (v[:, None] + drawn.shifts.numpy()) - (phi @ v)[:, None]
-    np.testing.assert_allclose(drawn.moved(X[:9]), direct, atol=1e-9)
+    np.testing.assert_allclose(drawn.moved(X[:9]), direct, atol=5e-6)  # single precision: a share is read off them
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 1.0])

@@ -77,13 +77,15 @@ def _devices() -> dict[str, Any]:
 def _compiled() -> str:
     """Whether the search's inner loop can be compiled here, and why not."""
     from gpae.kernels.compiled import library, why_not
+    from gpae.kernels.packing import MACROS
 
-    double, single = {"REAL": "double"}, {"REAL": "float", "SINGLE": "1"}
+    double, single = MACROS["double"], MACROS["single"]
     kinds: tuple[tuple[str, dict[str, str]], ...] = (
         ("newton.c", double | {"LATENT": "4"}),
         ("newton.c", single | {"LATENT": "4"}),
         ("polish.c", double | {"LATENT": "4"}),
         ("cosines.c", double),
+        ("cosines.c", single),
         ("neighbours.c", single),
         ("slopes.c", single),
         ("snap.c", {}),

@@ -8,11 +8,8 @@
 #include "vectors.h"
 
 #define ABREAST 4 /* columns whose gradients are summed side by side */
-#define ROUGH_LANES ((int)(BYTES / sizeof(float)))
 #define TURN 6.283185307179586477
 
-typedef float rough __attribute__((vector_size(BYTES)));
-typedef int32_t rough_mask __attribute__((vector_size(BYTES)));
 typedef float narrowed __attribute__((vector_size(BYTES / 2))); /* as many lanes as a vec */
 
 typedef struct {
@@ -58,25 +55,6 @@ static inline double rough_sum(rough a) {
     double total = 0;
     for (int l = 0; l < ROUGH_LANES; l++) total += (double)a[l];
     return total;
-}
-
-static inline rough rough_all(float a) { return a - (rough){}; }
-
-/* As cosine_of, to the last bits of single precision. */
-static inline rough rough_cosine(rough a) {
-    const rough round = rough_all(12582912.0f);
-    rough shifted = a * rough_all(0.318309886183790672f) + round, q = shifted - round;
-    rough r = a - q * rough_all(3.140625f);
-    r -= q * rough_all(9.67502593994140625e-4f);
-    r -= q * rough_all(1.509957990978376e-7f);
-    rough z = r * r, c = rough_all(2.08767569878681e-9f);
-    c = c * z + rough_all(-2.75573192239859e-7f);
-    c = c * z + rough_all(2.48015873015873e-5f);
-    c = c * z + rough_all(-1.38888888888889e-3f);
-    c = c * z + rough_all(4.16666666666667e-2f);
-    c = c * z + rough_all(-0.5f);
-    c = c * z + rough_all(1.0f);
-    return (rough)((rough_mask)c ^ ((((rough_mask)shifted & 1) != 0) & (rough_mask)rough_all(-0.0f)));
 }
 
 static inline rough rough_sine(rough a) { return rough_cosine(a - rough_all(1.57079632679489662f)); }

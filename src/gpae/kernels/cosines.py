@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.packing import agree, in_sheaves, pointers
+from gpae.kernels.packing import MACROS, REALS, Precision, agree, in_sheaves, pointers
 from gpae.kernels.threads import from_one_queue
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt, log_envelope
@@ -30,7 +30,7 @@ _SMALL = 2048
 """Rows of a few numbers each that torch takes at once."""
 _REMEMBERED = 1 << 15
 """Rows at most that are kept for the next question about them."""
-_AGREES = 1e-12
+_AGREES: dict[Precision, float] = {"single": 1e-3, "double": 1e-12}
 """How far a sum may be from torch's, relative to the largest, for the library to be believed."""
 
 
@@ -40,7 +40,7 @@ class _Sums(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CosineSums:
-    """A Fourier map and weights as cosines.c wants them."""
+    """A Fourier map and weights as cosines.c wants them, in one precision; what goes in and comes out is double."""
 
     library: ctypes.CDLL
     tables: tuple[NDArray[Any], ...]
@@ -48,9 +48,11 @@ class CosineSums:
     outputs: int
 
     @classmethod
-    def of(cls, fmap: FourierMap, weights: Float[Tensor, "..."]) -> "CosineSums | None":
+    def of(
+        cls, fmap: FourierMap, weights: Float[Tensor, "..."], precision: Precision = "double"
+    ) -> "CosineSums | None":
         """Pack them; None where there is no library for them, or one that does not agree with torch."""
-        compiled = library("cosines.c", REAL="double")
+        compiled = library("cosines.c", **MACROS[precision])
         if compiled is None or fmap.phases.is_cuda or fmap.phases.dtype != torch.float64:
             return None
         linear, offset = _parts(fmap, weights)
@@ -58,14 +60,15 @@ class CosineSums:
         more, wide = -S % _FEATURES, linear.shape[1] + -linear.shape[1] % _OUTPUTS
         w = np.zeros((S + more, wide))
         w[:S, : linear.shape[1]] = fmap.amplitude * linear.numpy()
-        tables = (
+        parts = (
             in_sheaves(np.pad(fmap.frequencies.numpy(), ((0, more), (0, 0)))),
             np.pad(fmap.phases.numpy(), (0, more)),
-            np.ascontiguousarray(w.reshape(S + more, -1, _OUTPUTS).transpose(1, 0, 2)),
+            w.reshape(S + more, -1, _OUTPUTS).transpose(1, 0, 2),
             np.pad(offset.numpy(), (0, wide - len(offset))),
         )
+        tables: tuple[NDArray[Any], ...] = tuple(np.ascontiguousarray(part, dtype=REALS[precision]) for part in parts)
         packed = cls(compiled, tables, _Sums((S + more, D, wide), pointers(tables)), linear.shape[1])
-        return packed if packed._agrees(fmap, weights) else None
+        return packed if packed._agrees(fmap, weights, _AGREES[precision]) else None
 
     def __call__(self, x: Float[Tensor, "B D"]) -> Float[Tensor, "B R"]:
         """The sums of each row."""
@@ -75,19 +78,22 @@ class CosineSums:
         from_one_queue(len(rows), lambda queue: self.library.sum_rows(*given, queue))
         return torch.from_numpy(out[:, : self.outputs])
 
-    def _agrees(self, fmap: FourierMap, weights: Tensor) -> bool:
+    def _agrees(self, fmap: FourierMap, weights: Tensor, tolerance: float) -> bool:
         """Try a few rows against torch: a compiler may be wrong, or the processor another than it believes."""
         D = fmap.frequencies.shape[1]
         x = torch.rand(9, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-        return agree([(self(x), _plain(fmap, weights, x))], _AGREES)
+        return agree([(self(x), _plain(fmap, weights, x))], tolerance)
 
 
-def cosine_sums(fmap: FourierMap, weights: Float[Tensor, "..."], x: Float[Tensor, "B D"]) -> Float[Tensor, "B R"]:
-    """W'phi(x) in double precision.
+def cosine_sums(
+    fmap: FourierMap, weights: Float[Tensor, "..."], x: Float[Tensor, "B D"], precision: Precision = "double"
+) -> Float[Tensor, "B R"]:
+    """W'phi(x).
 
-    ``weights``: S x R, or S for one sum; a last row more is that of a feature which is 1 for everybody.
+    ``weights``: S x R, or S for one sum; a last row more is that of a feature which is 1 for everybody. Single
+    precision is for sums of which a few digits are read, and half the work; where nothing is compiled it is double.
     """
-    compiled = _compiled(fmap, weights)
+    compiled = _compiled(fmap, weights, precision)
     if compiled is not None:
         return compiled(x)
     (sums,) = in_tiles(lambda rows: (_plain(fmap, weights, rows),), (x,))
@@ -157,6 +163,6 @@ def _folded(model: AutoEncoder) -> Float[Tensor, "S+1 d+1"]:
 
 
 @lru_cache(maxsize=32)
-def _compiled(fmap: FourierMap, weights: Tensor) -> CosineSums | None:
+def _compiled(fmap: FourierMap, weights: Tensor, precision: Precision) -> CosineSums | None:
     """Packed once, for a row alone takes less time than that."""
-    return CosineSums.of(fmap, weights)
+    return CosineSums.of(fmap, weights, precision)

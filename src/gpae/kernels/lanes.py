@@ -3,7 +3,7 @@
 import ctypes
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.packing import PackedSurface, agree, in_sheaves, padded, pointers
+from gpae.kernels.packing import MACROS, REALS, PackedSurface, Precision, agree, in_sheaves, padded, pointers
 from gpae.kernels.threads import from_one_queue
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
 
-__all__ = ["BLOCK", "MOST_LATENTS", "Lanes", "Precision", "Walked", "log_constant"]
+__all__ = ["BLOCK", "MOST_LATENTS", "Lanes", "Walked", "log_constant"]
 
-Precision = Literal["single", "double"]
 Array = NDArray[np.float64]
 
 BLOCK = 4
@@ -77,16 +76,14 @@ class Lanes:
         """Pack a surface; None where there is no library for it, or one that does not agree with torch."""
         if not 1 <= len(model.theta) <= MOST_LATENTS:
             return None
-        macros = {"REAL": "double"} if precision == "double" else {"REAL": "float", "SINGLE": "1"}
-        compiled = library("newton.c", LATENT=str(len(model.theta)), **macros)
+        compiled = library("newton.c", LATENT=str(len(model.theta)), **MACROS[precision])
         if compiled is None:
             return None
         columns = model.encoder.frequencies.shape[1]
         still = torch.zeros(columns, dtype=torch.bool) if held is None else held
         open_, held_ = (mask.nonzero().squeeze(1) for mask in (~still, still))
         width = max(len(open_) + -len(open_) % BLOCK, BLOCK)
-        real = np.float32 if precision == "single" else np.float64
-        tables = _tables(model, density, (open_, held_), width, real)
+        tables = _tables(model, density, (open_, held_), width, REALS[precision])
         surface = PackedSurface((len(tables[2]), width, len(density.weights)), pointers(tables))
         lanes = cls(compiled, tables, surface, open_, held_, width)
         return lanes if lanes._agrees(model, density, _AGREES[precision]) else None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.packing import aligned
+from gpae.kernels.packing import MACROS, aligned
 from gpae.kernels.threads import from_one_queue
 from gpae.numerics.tiles import in_tiles
 
@@ -41,7 +41,7 @@ class NearRows:
     @classmethod
     def of(cls, rows: Singles) -> "NearRows | None":
         """Pack a table; None where there is no library."""
-        compiled = library("neighbours.c", REAL="float", SINGLE="1")
+        compiled = library("neighbours.c", **MACROS["single"])
         if compiled is None:
             return None
         n, columns = rows.shape

@@ -2,15 +2,31 @@
 
 import ctypes
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["SHEAF", "PackedSurface", "agree", "aligned", "in_sheaves", "padded", "pointers"]
+__all__ = [
+    "MACROS",
+    "REALS",
+    "SHEAF",
+    "PackedSurface",
+    "Precision",
+    "agree",
+    "aligned",
+    "in_sheaves",
+    "padded",
+    "pointers",
+]
 
 Array = NDArray[np.float64]
+Precision = Literal["single", "double"]
+MACROS: dict[Precision, dict[str, str]] = {"single": {"REAL": "float", "SINGLE": "1"}, "double": {"REAL": "double"}}
+"""What a library of that precision is compiled with, and"""
+REALS: dict[Precision, type] = {"single": np.float32, "double": np.float64}
+"""what its tables are of."""
 
 SHEAF = 8
 """Phases that the libraries sum side by side."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpae.kernels.compiled import library
+from gpae.kernels.packing import MACROS
 
 __all__ = ["Peak", "peak_of_a_core"]
 
@@ -26,7 +27,7 @@ class Peak:
 
 def peak_of_a_core() -> Peak | None:
     """The best of some runs; None where nothing is compiled."""
-    compiled = library("peak.c", REAL="float", SINGLE="1")
+    compiled = library("peak.c", **MACROS["single"])
     if compiled is None:
         return None
     rates = []

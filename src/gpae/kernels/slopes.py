@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.packing import SHEAF, agree, in_sheaves, pointers
+from gpae.kernels.packing import MACROS, SHEAF, agree, in_sheaves, pointers
 from gpae.kernels.threads import from_one_queue
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit, logit_with_gradient
 from gpae.numerics.placement import moved
@@ -41,7 +41,7 @@ class CompiledSlopes:
     @classmethod
     def of(cls, model: AutoEncoder) -> "CompiledSlopes | None":
         """Pack them; None where there is no library for them, or one that does not agree with torch."""
-        compiled = library("slopes.c", REAL="float", SINGLE="1")
+        compiled = library("slopes.c", **MACROS["single"])
         if compiled is None or model.theta.is_cuda:
             return None
         fmap, v = model.encoder, model.encoder.amplitude * (model.encoder_weights @ model.theta)

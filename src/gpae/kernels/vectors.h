@@ -22,6 +22,9 @@ typedef int64_t whole;
 #define EPSILON 2.3e-16
 #endif
 typedef whole mask __attribute__((vector_size(BYTES)));
+typedef float rough __attribute__((vector_size(BYTES))); /* singles, whatever REAL is */
+typedef int32_t rough_mask __attribute__((vector_size(BYTES)));
+#define ROUGH_LANES ((int)(BYTES / sizeof(float)))
 
 static inline vec all(REAL a) { return a - (vec){}; }
 static inline vec pick(mask take, vec a, vec b) { return (vec)((take & (mask)a) | (~take & (mask)b)); }
@@ -90,8 +93,28 @@ static inline void sine_cosine(vec a, vec *sine, vec *cosine) {
     *cosine = (vec)((mask)cosines ^ ((((quadrant + 1) & 2) != 0) & sign_bit));
 }
 
-#ifndef SINGLE
+static inline rough rough_all(float a) { return a - (rough){}; }
+
 /* The cosine alone: a multiple of pi is taken off, and Taylor's series is good to the last bit of 1 on what is left. */
+static inline rough rough_cosine(rough a) {
+    const rough round = rough_all(12582912.0f);
+    rough shifted = a * rough_all(0.318309886183790672f) + round, q = shifted - round;
+    rough r = a - q * rough_all(3.140625f);
+    r -= q * rough_all(9.67502593994140625e-4f);
+    r -= q * rough_all(1.509957990978376e-7f);
+    rough z = r * r, c = rough_all(2.08767569878681e-9f);
+    c = c * z + rough_all(-2.75573192239859e-7f);
+    c = c * z + rough_all(2.48015873015873e-5f);
+    c = c * z + rough_all(-1.38888888888889e-3f);
+    c = c * z + rough_all(4.16666666666667e-2f);
+    c = c * z + rough_all(-0.5f);
+    c = c * z + rough_all(1.0f);
+    return (rough)((rough_mask)c ^ ((((rough_mask)shifted & 1) != 0) & (rough_mask)rough_all(-0.0f)));
+}
+
+#ifdef SINGLE
+static inline vec cosine_of(vec a) { return rough_cosine(a); }
+#else
 static inline vec cosine_of(vec a) {
     const REAL round = 6755399441055744.0;
     vec shifted = a * all(0.31830988618379067154) + all(round), q = shifted - all(round);

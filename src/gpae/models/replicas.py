@@ -83,8 +83,8 @@ class Replicas:
         return cls(model.encoder, shifts, *torch.tensor([1.0, caution], dtype=torch.float64))
 
     def moved(self, X: Rows) -> NDArray[np.float64]:
-        """B x R: by how much each replica's logit of each row differs from the model's."""
-        return np.asarray(cosine_sums(self.features, self.shifts, torch.tensor(X)).numpy())
+        """B x R: by how much each replica's logit of each row differs from the model's, in single precision."""
+        return np.asarray(cosine_sums(self.features, self.shifts, torch.as_tensor(X), "single").numpy())
 
     def survival(self, X: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
         """The share of retrained models under which rows with these logits are still favourable."""
