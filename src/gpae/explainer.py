@@ -18,7 +18,7 @@ from gpae.classifier import Classifier
 from gpae.errors import InputError
 from gpae.kernels.snapping import allowed
 from gpae.registry import Registry
-from gpae.results import Counterfactuals, Status
+from gpae.results import Counterfactuals, Status, left_out
 from gpae.table.freedom import Freedom
 from gpae.table.layout import Layout
 
@@ -136,7 +136,7 @@ def _long_form(X: Rows, target: Labels, there: Mask, stuck: Mask, row: Labels, u
 
     A row of which nothing may change is the one case that needs no search to be proved infeasible.
     """
-    without = np.setdiff1d(np.arange(len(X)), row)
+    without = left_out(len(X), row)
     rows = np.concatenate([row, without])
     order = np.argsort(rows, kind="stable")
     rows = rows[order]

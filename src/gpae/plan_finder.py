@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gpae.clock import NEVER, Deadline
 from gpae.progress import report
 from gpae.proofs.certificate import Certificate, Prove
-from gpae.results import Counterfactuals, Status
+from gpae.results import Counterfactuals, Status, left_out
 from gpae.search.neighbourhood import Surroundings
 from gpae.search.recourse import Found, search_plans
 from gpae.search.refine import Count, Judge, Logits
@@ -27,6 +27,8 @@ Propose = Callable[[Freedom, int], Proposals]
 Refit = Callable[[Freedom, Array, Array], Proposals]
 """(people, what was proposed to each, what the model says of that) -> what is proposed by who knows that."""
 
+_PRICED = 8192
+"""Plans that are priced together at most: their neighbours are a large table."""
 _TOGETHER = 1024
 """People who are searched for together at most,"""
 _AT_FIRST = 16
@@ -95,7 +97,7 @@ class Plans:
         """One entry a plan, and one for each of the people without any."""
         none = Found(np.zeros(0, dtype=np.intp), freedom.x[:0], np.zeros(0))
         found = Found.joined([none, *self.found])
-        without = np.setdiff1d(np.arange(len(freedom)), found.row)
+        without = left_out(len(freedom), found.row)
         row = np.concatenate([found.row, without])
         order = np.argsort(row, kind="stable")
         u = np.concatenate([found.u, np.full((len(without), freedom.x.shape[1]), np.nan)])[order]
@@ -181,7 +183,7 @@ class PlanFinder:
         at = np.flatnonzero(others.found)
         row, u = others.row[at].astype(np.intp), others.counterfactual[at]
         cost = np.zeros(len(row))
-        for part in NEVER.portions(len(row), _TOGETHER, _TOGETHER):
+        for part in NEVER.portions(len(row), _PRICED, _PRICED):
             people = freedom.rows(row[part])
             near = self.around.near(people.x, _NEIGHBOURS)
             cost[part], _ = Worth(people, near, taste).of(np.arange(len(people)), u[part])
@@ -197,7 +199,7 @@ class PlanFinder:
         part = freedom.rows(who)
         neighbours = _NEIGHBOURS if asked.k == 1 else _MORE_NEIGHBOURS
         found = self._searched(part, asked, plans.count, neighbours, self._proposals(part, asked, plans.count))
-        missing = np.setdiff1d(np.arange(len(who)), found.row)
+        missing = left_out(len(who), found.row)
         if len(missing) and plans.count.has_time(asked.deadline):
             again = self._searched(
                 part.rows(missing), asked, plans.count, _ALL_NEIGHBOURS, _nothing(part), hard=True, careful=False

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gpae.arrays import Labels, Mask, Rows
 
-__all__ = ["Counterfactuals", "Status"]
+__all__ = ["Counterfactuals", "Status", "left_out"]
 
 
 class Status(StrEnum):
@@ -44,3 +44,10 @@ class Counterfactuals:
 
     def __len__(self) -> int:
         return len(self.row)
+
+
+def left_out(n: int, row: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Which of n rows are not among these."""
+    there = np.zeros(n, dtype=np.bool_)
+    there[row] = True
+    return np.flatnonzero(~there)

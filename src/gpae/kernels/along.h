@@ -164,17 +164,19 @@ static double decision(const Row *r, const double *latent) {
     return r->sign * logit - r->margin;
 }
 
-/* Value and h after a shift, to single precision. */
-static void look_at(Row *r, const Shift *shift, double *value, double *h) {
+/* h after a shift, to single precision; and the value, where such an h makes a move worth looking at further. */
+static int look_at(Row *r, const Shift *shift, int (*is_worth_it)(const Row *r, double h), double *value, double *h) {
     double latent[LATENT], further = 0;
     r->looks++;
     rough_encode(r, shift, latent);
+    *h = decision(r, latent);
+    if (!is_worth_it(r, *h)) return 0;
     for (int64_t c = 0; c < shift->count; c++) {
         const double way = r->u[shift->column[c]] - r->who.x[shift->column[c]], by = shift->by[c];
         further += r->surface->metric[shift->column[c]] * by * (way + 0.5 * by);
     }
-    *h = decision(r, latent);
     *value = r->way + further - r->beta * rough_log_density(r->surface, latent);
+    return 1;
 }
 
 static void all_phases(Row *r) {

@@ -13,33 +13,31 @@ typedef struct {
     const REAL *groups; /* rows / GROUP, rounded up, x columns x GROUP: the same, a lane a row */
 } Table;
 
-/* Squared distances from x to the rows of a group. */
-static inline void from_group(const REAL *group, const REAL *x, int64_t columns, vec square[CHAINS]) {
-    vec sum[CHAINS];
-    for (int c = 0; c < CHAINS; c++) sum[c] = all(0);
+/* Squared distances to the rows of a group from one row x, or two: so what is loaded does for both. */
+static inline __attribute__((always_inline)) void from_group(const REAL *group, const REAL *x, int rows,
+                                                             int64_t columns, vec square[][CHAINS]) {
+    vec sum[2][CHAINS];
+    for (int i = 0; i < rows; i++)
+        for (int c = 0; c < CHAINS; c++) sum[i][c] = all(0);
     for (int64_t j = 0; j < columns; j++)
         for (int c = 0; c < CHAINS; c++) {
-            vec apart = *(const vec *)(group + j * GROUP + c * LANES) - all(x[j]);
-            sum[c] += apart * apart;
+            const vec there = *(const vec *)(group + j * GROUP + c * LANES);
+            for (int i = 0; i < rows; i++) {
+                const vec apart = there - all(x[i * columns + j]);
+                sum[i][c] += apart * apart;
+            }
         }
-    for (int c = 0; c < CHAINS; c++) square[c] = sum[c];
+    for (int i = 0; i < rows; i++)
+        for (int c = 0; c < CHAINS; c++) square[i][c] = sum[i][c];
 }
 
-/* ---- the nearest rows: a pool of candidates, thinned out whenever it is full ---- */
+/* ---- the nearest rows: what is no further than a bound that enough rows keep, thinned out ---- */
 
 #define TOGETHER 8 /* people who are taken through the table together: a group stays in the first-level cache */
-#define SPARE 4    /* a pool holds so many times what is wanted */
-#define SAMPLE 8   /* of so many groups one is looked at first, for a bound */
 
 /* A squared distance and a row in one number: bits of numbers that are not negative are in the order of the numbers, and
    of two rows as near the first comes first. */
 typedef uint64_t Near;
-
-typedef struct {
-    Near *near;
-    int64_t count;
-    REAL bound; /* what is not nearer than this is not among the nearest */
-} Pool;
 
 static inline Near near_row(float square, int64_t row) {
     uint32_t bits;
@@ -48,13 +46,6 @@ static inline Near near_row(float square, int64_t row) {
 }
 
 static inline int64_t row_of(Near a) { return (int64_t)(a & 0xffffffff); }
-
-static inline float square_of(Near a) {
-    const uint32_t bits = (uint32_t)(a >> 32);
-    float square;
-    memcpy(&square, &bits, sizeof square);
-    return square;
-}
 
 /* Shell's sort: a few dozen, or a few thousand where somebody is hard to answer. */
 static void sort(Near *near, int64_t n) {
@@ -68,10 +59,9 @@ static void sort(Near *near, int64_t n) {
         }
 }
 
-/* Bring the n nearest to the front, the furthest of them to place n - 1 (Hoare's selection). */
-static void thin_out(Pool *pool, int64_t n) {
-    Near *near = pool->near;
-    int64_t low = 0, high = pool->count - 1;
+/* Bring the n nearest to the front (Hoare's selection). */
+static void thin_out(Near *near, int64_t count, int64_t n) {
+    int64_t low = 0, high = count - 1;
     while (low < high) {
         const Near pivot = near[(low + high) / 2];
         int64_t i = low, j = high;
@@ -86,69 +76,93 @@ static void thin_out(Pool *pool, int64_t n) {
         else if (n - 1 >= i) low = i;
         else break;
     }
-    pool->count = n, pool->bound = square_of(near[n - 1]);
 }
 
-static inline void add_group(const Table *t, const REAL *x, int64_t group, int64_t wanted, Pool *pool) {
-    vec square[CHAINS];
-    from_group(t->groups + group * t->columns, x, t->columns, square);
-    vec closest = square[0];
-    for (int c = 1; c < CHAINS; c++) closest = least(closest, square[c]);
-    if (!any(closest < all(pool->bound))) return;
+/* One person's squared distances to all rows, and the least of each of some shares of the rows, a lane a share. */
+typedef struct {
+    vec *square, *closest;
+} Far;
+
+/* As many shares as are twice wanted: about a third more rows than wanted are as near as half of the shares' least. */
+static int64_t shares_for(int64_t wanted, int64_t vectors) {
+    const int64_t shares = (2 * wanted + LANES - 1) / LANES;
+    return shares < vectors ? shares : vectors;
+}
+
+/* Keep what was measured of a group, the first of whose vectors counts for this share; returns the next share. */
+static inline int64_t keep(const Far *far, const vec square[CHAINS], int64_t vector, int64_t share, int64_t shares) {
     for (int c = 0; c < CHAINS; c++) {
-        if (!any(square[c] < all(pool->bound))) continue;
-        for (int l = 0; l < LANES; l++) { /* written in any case, kept if the next does not take its place */
-            pool->near[pool->count] = near_row(square[c][l], group + c * LANES + l);
-            pool->count += square[c][l] < pool->bound;
+        far->square[vector + c] = square[c];
+        far->closest[share] = least(far->closest[share], square[c]);
+        share = share + 1 < shares ? share + 1 : 0;
+    }
+    return share;
+}
+
+/* Measure some people, at x, together. */
+static void measure(const Table *t, const REAL *x, int64_t people, int64_t shares, const Far *far) {
+    int64_t share = 0, next = 0;
+    for (int64_t i = 0; i < people; i++)
+        for (int64_t s = 0; s < shares; s++) far[i].closest[s] = all(INFINITY);
+    for (int64_t group = 0; group < t->rows; group += GROUP, share = next) {
+        const REAL *there = t->groups + group * t->columns;
+        vec square[2][CHAINS];
+        for (int64_t i = 0; i < people; i += 2) {
+            const int both = i + 1 < people;
+            if (both) from_group(there, x + i * t->columns, 2, t->columns, square);
+            else from_group(there, x + i * t->columns, 1, t->columns, square);
+            next = keep(far + i, square[0], group / LANES, share, shares);
+            if (both) keep(far + i + 1, square[1], group / LANES, share, shares);
         }
     }
-    if (pool->count > SPARE * wanted) thin_out(pool, wanted);
 }
 
-/* A bound that about twice as many rows keep as are wanted, from a sample; with it few are looked at closely. */
-static REAL likely_bound(const Table *t, const REAL *x, int64_t wanted, Pool *pool) {
-    const int64_t some = 2 * wanted / SAMPLE + 1;
-    *pool = (Pool){pool->near, 0, INFINITY};
-    for (int64_t group = 0; group + GROUP <= t->rows; group += SAMPLE * GROUP) add_group(t, x, group, some, pool);
-    if (pool->count < some) return INFINITY;
-    thin_out(pool, some);
-    return pool->bound;
-}
-
-/* The nearest of the pool, in order; where these are not enough, of all rows. */
-static void in_their_order(const Table *t, const REAL *x, int64_t wanted, Pool *pool) {
-    if (pool->count < wanted) {
-        *pool = (Pool){pool->near, 0, INFINITY};
-        for (int64_t group = 0; group < t->rows; group += GROUP) add_group(t, x, group, wanted, pool);
+/* The n-th least of all lanes: its bits, the highest first, for those of numbers not negative are in their order. */
+static REAL nth_least(const vec *some, int64_t vectors, int64_t n) {
+    uint32_t bits = 0;
+    REAL value;
+    for (uint32_t bit = 1u << 30; bit; bit >>= 1) {
+        const mask tried = (mask){} + (whole)(bits | bit);
+        int64_t below = 0;
+        for (int64_t i = 0; i < vectors; i++) below += __builtin_popcount(which((mask)some[i] < tried));
+        if (below < n) bits |= bit;
     }
-    thin_out(pool, wanted);
-    sort(pool->near, wanted);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The `wanted` nearest rows, nearest first, at the front of `near`. */
+static void select_nearest(const Table *t, const Far *far, int64_t shares, int64_t wanted, Near *near) {
+    const vec bound = all(nth_least(far->closest, shares, wanted));
+    int64_t count = 0;
+    for (int64_t row = 0; row < t->rows; row += LANES)
+        for (uint32_t there = which(far->square[row / LANES] <= bound); there; there &= there - 1) {
+            const int lane = __builtin_ctz(there);
+            near[count++] = near_row(far->square[row / LANES][lane], row + lane);
+        }
+    thin_out(near, count, wanted);
+    sort(near, wanted);
 }
 
 /* For the queue's rows of x the `wanted` nearest rows of the table (which has as many), nearest first. Returns 0, or
    1 where there is no memory. */
 int nearest_rows(const Table *t, const REAL *x, int64_t wanted, int64_t *index, Queue *queue) {
-    const int64_t room = SPARE * wanted + GROUP + 1;
-    Near *memory = malloc(TOGETHER * room * sizeof(Near));
-    if (!memory) return 1;
+    const int64_t vectors = (t->rows + GROUP - 1) / GROUP * CHAINS, shares = shares_for(wanted, vectors);
+    vec *memory = aligned_alloc(BYTES, TOGETHER * (vectors + shares) * sizeof(vec));
+    Near *near = malloc(vectors * LANES * sizeof(Near));
+    Far far[TOGETHER];
     int64_t at, end;
-    while (take(queue, TOGETHER, &at, &end)) {
-        const int64_t here = end - at;
-        const REAL *own = x + at * t->columns;
-        Pool pools[TOGETHER];
-        for (int64_t i = 0; i < here; i++) {
-            pools[i].near = memory + i * room;
-            pools[i] = (Pool){memory + i * room, 0, likely_bound(t, own + i * t->columns, wanted, &pools[i])};
-        }
-        for (int64_t group = 0; group < t->rows; group += GROUP)
-            for (int64_t i = 0; i < here; i++) add_group(t, own + i * t->columns, group, wanted, &pools[i]);
-        for (int64_t i = 0; i < here; i++) {
-            in_their_order(t, own + i * t->columns, wanted, &pools[i]);
-            for (int64_t n = 0; n < wanted; n++) index[(at + i) * wanted + n] = row_of(pools[i].near[n]);
+    for (int i = 0; memory && i < TOGETHER; i++)
+        far[i].square = memory + i * (vectors + shares), far[i].closest = far[i].square + vectors;
+    while (memory && near && take(queue, TOGETHER, &at, &end)) {
+        measure(t, x + at * t->columns, end - at, shares, far);
+        for (int64_t i = at; i < end; i++) {
+            select_nearest(t, far + (i - at), shares, wanted, near);
+            for (int64_t n = 0; n < wanted; n++) index[i * wanted + n] = row_of(near[n]);
         }
     }
-    free(memory);
-    return 0;
+    free(memory), free(near);
+    return !memory || !near;
 }
 
 /* ---- how far plans lie from the few nearest of some rows ---- */
@@ -173,11 +187,11 @@ static inline void insert(REAL *least, int64_t few, REAL square) {
 static double mean_of_least(const REAL *groups, int64_t n, const REAL *u, int64_t columns, int64_t few, REAL *least) {
     for (int64_t i = 0; i < few; i++) least[i] = INFINITY;
     for (int64_t first = 0; first < n; first += GROUP) {
-        vec square[CHAINS];
-        from_group(groups + first * columns, u, columns, square);
+        vec square[1][CHAINS];
+        from_group(groups + first * columns, u, 1, columns, square);
         for (int c = 0; c < CHAINS; c++)
-            if (any(square[c] < all(least[few - 1])))
-                for (int l = 0; l < LANES; l++) insert(least, few, square[c][l]);
+            if (any(square[0][c] < all(least[few - 1])))
+                for (int l = 0; l < LANES; l++) insert(least, few, square[0][c][l]);
     }
     double sum = 0;
     for (int64_t i = 0; i < few; i++) sum += sqrt((double)least[i]);

@@ -166,6 +166,9 @@ static const Shift *shift_of(Search *q, const Move *m) {
     return &q->shift;
 }
 
+/* Repairing, any step towards the decision will do where none buys it; tightening, it must be kept. */
+static inline int may_be_taken(const Row *r, double h) { return h >= -SLACK || (is_repairing(r) && h > r->h); }
+
 /* The best of the moves, each looked at; NULL where none is better than to stay. */
 static const Move *chosen(Search *q) {
     Row *r = &q->row;
@@ -173,12 +176,12 @@ static const Move *chosen(Search *q) {
     double least_score = INFINITY, new_value = 0, new_h = 0;
     const Move *choice = NULL;
     for (int i = 0; i < q->n_best; i++) {
-        double value, h, score = INFINITY;
+        double value, h, score;
         /* where there is an answer already, what promises to be dearer is not looked at */
         if (choice && new_h >= -SLACK && q->best[i].cost >= new_value - r->value) continue;
-        look_at(r, shift_of(q, q->best + i), &value, &h);
+        if (!look_at(r, shift_of(q, q->best + i), may_be_taken, &value, &h)) continue;
         if (h >= -SLACK) score = repairing ? value - 1e9 : value;
-        else if (repairing && h > r->h) score = -(h - r->h) / (larger(value - r->value, 0) + 1e-3);
+        else score = -(h - r->h) / (larger(value - r->value, 0) + 1e-3);
         if (score < least_score) least_score = score, choice = q->best + i, new_value = value, new_h = h;
     }
     return choice && (repairing ? new_h > r->h + LEAST : new_value < r->value - LEAST) ? choice : NULL;

@@ -34,9 +34,21 @@ static inline vec clip(vec a, vec low, vec high) { return least(most(a, low), hi
 static inline vec size(vec a) { return most(a, -a); }
 static inline mask nobody(void) { return (mask){}; }
 
+/* A bit for each lane. */
+static inline uint32_t which(mask m) {
+#ifdef __AVX512F__
+    return sizeof(whole) == 4 ? _mm512_test_epi32_mask((__m512i)m, (__m512i)m)
+                              : _mm512_test_epi64_mask((__m512i)m, (__m512i)m);
+#else
+    uint32_t bits = 0; /* the compiler takes the lanes one by one */
+    for (int l = 0; l < LANES; l++) bits |= (uint32_t)(m[l] & 1) << l;
+    return bits;
+#endif
+}
+
 static inline int any(mask m) {
 #ifdef __AVX512F__
-    return _mm512_test_epi32_mask((__m512i)m, (__m512i)m) != 0; /* the compiler takes the lanes one by one */
+    return which(m) != 0;
 #else
     whole sum = 0;
     for (int l = 0; l < LANES; l++) sum |= m[l];
