@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPClassifier
 from gpae.benchmark.peers import environment
 from gpae.benchmark.peers.case import Case
 from gpae.benchmark.peers.conditions import DEFAULT, SPARSE, conditions
-from gpae.benchmark.peers.environment import DICE, NICE, EnvironmentMissingError, default_folder
+from gpae.benchmark.peers.environment import CFRL, DICE, NICE, EnvironmentMissingError, default_folder
 from gpae.benchmark.peers.measures import Measures, Scores
 from gpae.benchmark.peers.plain.model import PlainModel
 from gpae.benchmark.peers.worker import WorkerError, working
@@ -388,6 +388,17 @@ def test_an_environment_that_is_not_there_is_made(tmp_path: Path, monkeypatch: p
     assert "nicex==0.2.3" in commands[1]
     assert "scipy==1.11.4" in commands[1]
     assert NICE.installed(python)["python"] == "3.11.9"
+
+
+def test_a_build_for_the_processor_alone_is_of_the_version_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for torch, fits in (("2.13.0+cpu", True), ("2.13.0", True), ("2.13.1+cpu", False), ("", False)):
+        there = {**CFRL.versions, "torch": torch}
+        monkeypatch.setattr(environment.PeerEnvironment, "installed", lambda self, python, there=there: there)
+        assert CFRL.fits(tmp_path) == fits
+    monkeypatch.setattr(environment.PeerEnvironment, "installed", lambda self, python: {})
+    assert not CFRL.fits(tmp_path)
 
 
 def test_without_a_network_the_message_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from gpae.benchmark.peers.worker import working
 from gpae.benchmark.speed import peers as part
 from gpae.benchmark.speed.contest import Contest
 from gpae.benchmark.speed.part import Outcome, Terms
-from gpae.benchmark.speed.peers import FURTHER, METHODS, SpeedCase, measure_peers
+from gpae.benchmark.speed.peers import CASES, FURTHER, LEARNERS, METHODS, SpeedCase, measure_peers
 from gpae.benchmark.speed.standings import Standing, standing_conditions
 from gpae.benchmark.studies import speed as study
 from gpae.cli import main
@@ -56,11 +56,17 @@ serve(PlainModel.read(folder).columns.table(folder / "queries.csv"), answer)
 """
 
 
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who only pretends to work leaves no threads that spin."""
+    monkeypatch.setattr("gpae.benchmark.speed.contest._PAUSE", 0.0)
+
+
 @pytest.fixture
 def crew(tmp_path: Path) -> Callable[..., Crew]:
     script = tmp_path / "fake_worker.py"
     script.write_text(FAKE)
-    names = ("dice", "nice", "cfnow", "relax", OURS)
+    names = ("dice", "nice", "cfnow", "relax", "cfrl", OURS)
     return lambda folder, *_: Crew(
         {name: (sys.executable, str(script), str(folder), name) for name in names}, {"dice": {"dice-ml": "0.12"}}
     )
@@ -174,6 +180,40 @@ def test_where_no_peer_is_sound_nothing_is_claimed() -> None:
     assert found["x: ours at most as far (L2) as that peer"].figure == "no such peer"
 
 
+def test_who_has_learnt_before_is_met_at_its_own_speed() -> None:
+    standings = {
+        "CFRL": standing([1000.0, 2000.0, 4000.0], [True, True, False], [4.0, 6.0, 0.0]),
+        "CFRL on arrays": standing([9000.0] * 3, [True, True, False], [4.0, 6.0, 0.0]),
+        "gpae": standing([3000.0] * 3, [True] * 3, [1.0, 2.0, 99.0], ours=True),
+    }
+    found = {one.condition: one for one in standing_conditions("adult, MLP", standings, raced=False)}
+    faster, faster_on_arrays = (
+        found["adult, MLP: ours faster than CFRL"],
+        found["adult, MLP: ours faster than CFRL on arrays"],
+    )
+    nearer = found["adult, MLP: ours at most as far (L2) as CFRL"]
+    assert (faster.figure, faster.holds) == ("1.5 (0.75–3) of its answers a second", True)
+    assert (faster_on_arrays.figure, faster_on_arrays.holds) == ("0.333 (0.333–0.333) of its answers a second", False)
+    assert (nearer.figure, nearer.holds) == ("1.50 against 5.00 (2 rows)", True)
+    assert len(found) == 5
+
+    turned = standings | {
+        "gpae": replace(standings["CFRL"], ours=True),
+        "CFRL": replace(standings["gpae"], ours=False),
+        "CFRL on arrays": replace(standings["gpae"], ours=False),
+    }
+    held = {one.condition: one.holds for one in standing_conditions("x", turned, raced=False)}
+    assert not held["x: ours faster than CFRL"]
+    assert not held["x: ours faster than CFRL on arrays"]
+    assert not held["x: ours at most as far (L2) as CFRL"]
+    even = {
+        one.condition: one.holds
+        for one in standing_conditions("x", standings | {"CFRL": standings["gpae"]}, raced=False)
+    }
+    assert not even["x: ours faster than CFRL"]
+    assert even["x: ours at most as far (L2) as CFRL"]
+
+
 # the part, the study and the command
 
 
@@ -195,15 +235,39 @@ def test_the_part_writes_a_line_a_case_and_method_and_a_figure(tmp_path: Path) -
         *(("jobs, GPAE", method.name) for method in METHODS),
         *(("jobs, GPAE", method.name) for method in FURTHER),
         *(("records, MLP", method.name) for method in METHODS),
+        *(("records, MLP", method.name) for method in LEARNERS),
     ]
     ours = table.loc[("jobs, GPAE", "gpae")]
     assert (ours["answers_per_second"], ours["slowest"], ours["batch"], ours["timed_rows"]) == (1000, 1000, 1000, 3000)
     assert (ours["rows"], ours["violations"], ours["immutables_kept"]) == (12, 0.0, 1.0)
     assert table.loc[("records, MLP", "CFNOW greedy"), "answers_per_second"] == 0.5
+    assert table.loc[("records, MLP", "CFRL"), "timed_rows"] == 3 * 10_000
     assert {one.condition.split(":")[0] for one in outcome.conditions} == {"jobs, GPAE", "records, MLP"}
     assert outcome.about["jobs, GPAE"]["peers"] == {"dice": {"dice-ml": "0.12"}}
     assert (tmp_path / "peers.png").read_bytes().startswith(b"\x89PNG")
     assert "ReLax spheres" in (tmp_path / "peers.svg").read_text()
+
+
+@pytest.mark.usefixtures("small")
+def test_how_long_a_peer_learnt_is_told(tmp_path: Path) -> None:
+    told = {"steps": 10_000, "seconds": 350.5}
+    folder = tmp_path / "shared" / f"records-mlp-{TERMS.seed}"
+    folder.mkdir(parents=True)
+    (folder / "cfrl.json").write_text(json.dumps(told))
+    about = measure_peers(tmp_path, TERMS).about
+    assert about["records, MLP"]["learning"] == {"CFRL": told}
+    assert about["jobs, GPAE"]["learning"] == {}
+
+
+def test_who_learns_for_minutes_is_only_asked_about_a_given_classifier(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(PeerEnvironment, "ready", lambda self, folder: folder / self.name)
+    monkeypatch.setattr(PeerEnvironment, "installed", lambda self, python: dict(self.versions))
+    usual = {"dice", "nice", "cfnow", "relax", OURS}
+    crews = {one.name: set(part._whole_crew(tmp_path, one.methods, TERMS).commands) for one in CASES}
+    assert crews == {"adult, GPAE": usual, "fico, GPAE": usual, "adult, MLP": usual | {"cfrl"}}
+    assert all({method.worker for method in one.methods} == crews[one.name] for one in CASES)
 
 
 def test_the_conditions_of_other_parts_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,9 +307,9 @@ def test_the_command_prints_figures_and_conditions(tmp_path: Path, capsys: pytes
         assert end.value.code == 0
     printed, _, as_json = capsys.readouterr().out.partition("{")
     assert "ReLax spheres" in printed
-    assert "of 9 hold" in printed
+    assert "of 12 hold" in printed
     told = json.loads("{" + as_json)["peers"]
-    assert len(told["figures"]) == 2 * len(METHODS) + len(FURTHER)
+    assert len(told["figures"]) == 2 * len(METHODS) + len(FURTHER) + len(LEARNERS)
     assert len(told["conditions"]) == len(pd.read_csv(tmp_path / "speed" / "conditions.csv"))
     run = json.loads((tmp_path / "speed" / "run.json").read_text())["parts"]["peers"]
     assert (run["rows"], run["rounds"], run["threads"], run["limit"]) == (4, 2, 1, 3.0)

@@ -12,7 +12,7 @@ from pathlib import Path
 from gpae.errors import GpaeError
 from gpae.progress import report
 
-__all__ = ["CFNOW", "DICE", "NICE", "RELAX", "EnvironmentMissingError", "PeerEnvironment", "default_folder"]
+__all__ = ["CFNOW", "CFRL", "DICE", "NICE", "RELAX", "EnvironmentMissingError", "PeerEnvironment", "default_folder"]
 
 _PYTHON = (3, 11)
 """The only one that all of these packages have a build for."""
@@ -67,9 +67,9 @@ class PeerEnvironment:
         return folder / self.name / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
     def fits(self, python: Path) -> bool:
-        """Whether an environment is there and has what is asked for."""
+        """Whether an environment is there and has what is asked for; to pip 2.13.0+cpu is 2.13.0, as it is here."""
         there = self.installed(python)
-        return all(there.get(package) == version for package, version in self.versions.items())
+        return all(there.get(package, "").partition("+")[0] == version for package, version in self.versions.items())
 
     def _run(self, command: Sequence[str], place: Path) -> None:
         done = subprocess.run(list(command), capture_output=True, text=True, check=False)
@@ -115,6 +115,22 @@ CFNOW = PeerEnvironment(
     "cfnow",
     {"cfnow": "0.0.6", "nltk": "3.10.4", "numpy": "2.4.6", "pandas": "3.1.1", "scikit-image": "0.26.0"},
 )
+# alibi is under the Business Source License 1.1, which allows use outside production; nothing of it is copied here
+CFRL = PeerEnvironment(
+    "alibi 0.9.6 (CFRL)",
+    "cfrl",
+    {
+        "alibi": "0.9.6",
+        "torch": "2.13.0",
+        "numpy": "1.26.4",
+        "pandas": "2.3.3",
+        "scikit-learn": "1.9.1",
+        "scipy": "1.17.1",
+        "spacy": "3.7.5",
+        "click": "8.5.1",
+    },
+)
+"""The spaCy that it wants imports click without asking for it; any build of that torch will do, also for the CPU."""
 
 
 def default_folder() -> Path:

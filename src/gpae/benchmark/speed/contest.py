@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from gpae.files import written_whole
 from gpae.progress import report
 
 __all__ = ["Contest"]
+
+_PAUSE = 1.0
+"""Seconds before anybody is timed: threads of who worked before spin for a while before they go to sleep."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +89,7 @@ class Contest:
 
     def _answered(self, worker: Worker, method: Method, number: int, batch: int) -> dict[str, Any]:
         """Answers for a block; people who fill up its last batch count for the speed and for nothing else."""
+        time.sleep(_PAUSE)
         block = self.terms.block(number)
         crowd = self._crowd(block, batch * -(-len(block) // batch))
         reply = worker.answer(method.call, crowd, batch=batch, limit=self.terms.limit, tell=len(block))

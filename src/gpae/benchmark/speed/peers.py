@@ -1,5 +1,6 @@
 """Ours beside the peers: the same classifier, people and immutables, three cases, each method at its best batch."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,19 +12,26 @@ import pandas as pd
 from gpae.benchmark.peers.case import Case, Learn, gpae_classifier, perceptron
 from gpae.benchmark.peers.conditions import Condition
 from gpae.benchmark.peers.crew import OURS, Crew, Method, crew_of
-from gpae.benchmark.peers.environment import CFNOW, DICE, NICE, RELAX, default_folder
+from gpae.benchmark.peers.environment import CFNOW, CFRL, DICE, NICE, RELAX, default_folder
 from gpae.benchmark.peers.measures import Measures
 from gpae.benchmark.speed.contest import Contest
 from gpae.benchmark.speed.part import Outcome, Terms
-from gpae.benchmark.speed.standings import ARRAYS_NAME, OURS_NAME, Standing, standing_conditions
+from gpae.benchmark.speed.standings import (
+    ARRAYS_NAME,
+    CFRL_ARRAYS_NAME,
+    CFRL_NAME,
+    OURS_NAME,
+    Standing,
+    standing_conditions,
+)
 from gpae.datasets import load
 from gpae.files import written_whole
 from gpae.plots.speed import speed_figure
 from gpae.plots.style import to_png, to_svg
 
-__all__ = ["CASES", "FURTHER", "METHODS", "SpeedCase", "measure_peers"]
+__all__ = ["CASES", "FURTHER", "LEARNERS", "METHODS", "SpeedCase", "measure_peers"]
 
-_MANY = (200, 1_000, 10_000)
+_MANY = (200, 1_000, 10_000, 30_000)
 _ENOUGH = 200
 """People whom a fast method is timed on who takes them one by one: a dozen would say little."""
 METHODS = (
@@ -43,6 +51,15 @@ FURTHER = (
 )
 """On our own classifier: the search alone, from encoded rows to encoded rows, as several of the peers work; and plans
 every change of which is needed."""
+LEARNERS = (
+    Method(CFRL_NAME, "cfrl", "library", (10_000,)),
+    Method(CFRL_ARRAYS_NAME, "cfrl", "arrays", (10_000,)),
+)
+"""Who learns for minutes to answer for one model: on a classifier that is given. One policy, its rows prepared as the
+library does it and by plain arithmetic; its worker goes through them in the portions that are best for it."""
+_PEERS = (DICE, NICE, CFNOW, RELAX, CFRL)
+_LEARNING = "cfrl.json"
+"""What its worker leaves in the folder of a case: how long learning took, and how many steps."""
 _SHOWN = {
     "case": "case",
     "method": "method",
@@ -68,7 +85,7 @@ class SpeedCase:
     @property
     def methods(self) -> tuple[Method, ...]:
         """Who meets here."""
-        return (*METHODS, *FURTHER) if self.own else METHODS
+        return (*METHODS, *FURTHER) if self.own else (*METHODS, *LEARNERS)
 
 
 CASES = (
@@ -85,7 +102,7 @@ def measure_peers(folder: Path, terms: Terms) -> Outcome:
     about: dict[str, Any] = {}
     for one in CASES:
         contest = _contest(folder, one, terms)
-        rounds = contest.rounds(lambda case: _whole_crew(case, terms))
+        rounds = _rounds(contest, terms)
         standings = _standings(contest.case, one.methods, rounds, terms)
         lines += [_line(one, name, standing, rounds) for name, standing in standings.items()]
         conditions += standing_conditions(one.name, standings, raced=one.own)
@@ -104,8 +121,14 @@ def _contest(folder: Path, one: SpeedCase, terms: Terms) -> Contest:
     return Contest(stem, case, one.methods, terms, folder / "cells" / "peers")
 
 
-def _whole_crew(case: Path, terms: Terms) -> Crew:
-    return crew_of((DICE, NICE, CFNOW, RELAX), case, terms.environments or default_folder())
+def _rounds(contest: Contest, terms: Terms) -> list[dict[str, Any]]:
+    return contest.rounds(lambda case: _whole_crew(case, contest.methods, terms))
+
+
+def _whole_crew(case: Path, methods: Sequence[Method], terms: Terms) -> Crew:
+    at_work = {method.worker for method in methods}
+    peers = [peer for peer in _PEERS if peer.name in at_work]
+    return crew_of(peers, case, terms.environments or default_folder())
 
 
 def _standings(
@@ -143,7 +166,12 @@ def _about(case: Case, rounds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "peers": rounds[-1]["versions"],
         "load": [done["load"] for done in rounds],
         "model": {"accuracy": case.model.meta["accuracy"], "refused": len(case.queries)},
+        "learning": _learning(case.folder / _LEARNING),
     }
+
+
+def _learning(file: Path) -> dict[str, Any]:
+    return {CFRL_NAME: json.loads(file.read_text(encoding="utf-8"))} if file.is_file() else {}
 
 
 def _draw(folder: Path, figures: pd.DataFrame) -> None:

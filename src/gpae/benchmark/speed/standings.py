@@ -9,11 +9,21 @@ from gpae.benchmark.peers.conditions import Condition, both, spread
 from gpae.benchmark.peers.measures import Scores
 from gpae.benchmark.peers.plain.columns import Array, Mask
 
-__all__ = ["ARRAYS_NAME", "DICE_NAMES", "OURS_NAME", "Standing", "standing_conditions"]
+__all__ = [
+    "ARRAYS_NAME",
+    "CFRL_ARRAYS_NAME",
+    "CFRL_NAME",
+    "DICE_NAMES",
+    "OURS_NAME",
+    "Standing",
+    "standing_conditions",
+]
 
 OURS_NAME, ARRAYS_NAME = "gpae", "gpae on arrays"
 """A whole call, from a table to an answer in words; and the search alone, as peers who work on arrays are timed."""
 DICE_NAMES = ("DiCE random", "DiCE genetic")
+CFRL_NAME, CFRL_ARRAYS_NAME = "CFRL", "CFRL on arrays"
+"""One policy: its rows prepared by the library's own functions, and by plain arithmetic, which is faster."""
 _SOUND, _FASTER, _FASTER_THAN_DICE = 0.99, 50, 1000
 
 
@@ -42,7 +52,7 @@ class Standing:
 
 def standing_conditions(case: str, standings: Mapping[str, Standing], *, raced: bool) -> list[Condition]:
     """Judge a case; ``raced``: also how many times faster ours is."""
-    found = list(_sound(case, standings[OURS_NAME]))
+    found = [*_sound(case, standings[OURS_NAME]), *_beside_cfrl(case, standings)]
     return [*found, *_faster(case, standings), *_faster_than_dice(case, standings)] if raced else found
 
 
@@ -75,3 +85,16 @@ def _faster_than_dice(case: str, standings: Mapping[str, Standing]) -> Iterator[
         ratio = standings[OURS_NAME].rates / standings[name].rates
         words = f"{case}: ours at least {_FASTER_THAN_DICE:,} x {name}"
         yield Condition(words, spread(ratio), bool(np.median(ratio) >= _FASTER_THAN_DICE))
+
+
+def _beside_cfrl(case: str, standings: Mapping[str, Standing]) -> Iterator[Condition]:
+    """Where it takes part, who has learnt for this one model before; whole calls of ours."""
+    there = [name for name in (CFRL_NAME, CFRL_ARRAYS_NAME) if name in standings]
+    for name in there:
+        ratio = standings[OURS_NAME].rates / standings[name].rates
+        figure = f"{spread(ratio)} of its answers a second"
+        yield Condition(f"{case}: ours faster than {name}", figure, bool(np.median(ratio) > 1.0))
+    for name in there[:1]:  # both give the same answers
+        own, theirs, rows = both({n: one.scores for n, one in standings.items()}, OURS_NAME, name, "l2")
+        words = f"{case}: ours at most as far (L2) as {name}"
+        yield Condition(words, f"{own:.2f} against {theirs:.2f} ({rows} rows)", bool(own <= theirs))

@@ -36,7 +36,7 @@ def speed(
     environments: Environments = None,
     as_json: Json = False,
 ) -> None:
-    """Measure how fast answers come, beside DiCE, NICE, CFNOW and ReLax, how cost grows, and how far the limit is."""
+    """Measure how fast answers come, beside DiCE, NICE, CFNOW, ReLax and CFRL; how cost grows, how far the limit is."""
     from gpae.benchmark.record import begun_by, describe_run, other_code, read_run
     from gpae.benchmark.studies.speed import PARTS, Terms, run_speed, usual_parts
 
