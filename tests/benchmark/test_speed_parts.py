@@ -10,6 +10,7 @@ from gpae.benchmark.speed import subject as subjects
 from gpae.benchmark.speed.growth import exponent, seconds_of
 from gpae.benchmark.speed.latency import one_row
 from gpae.benchmark.speed.limit import beside_the_peak
+from gpae.benchmark.speed.own import OWN_PARTS
 from gpae.benchmark.speed.rows import by_rows
 from gpae.benchmark.speed.sizes import by_sizes
 from gpae.benchmark.speed.stages import STAGES, by_stage
@@ -108,3 +109,44 @@ def test_the_solver_stands_beside_the_peak(subject: Subject) -> None:
     assert 0 < line["share_least"] <= line["share"] <= line["share_most"] < 3
     assert line["linearisations"] >= 64
     assert line["gigaproducts_per_second"] > 0
+
+
+def gpu_figures(dataset: str, **other: float) -> pd.DataFrame:
+    """A table as the GPU's part writes it."""
+    figures = {
+        "60 alternating updates": 8.0,
+        "  times torch.compile": 6.0,
+        "Newton search, many rows": 6.0,
+        "  on the device": 4.0,
+        "valid as on the processor": 1.0,
+        "mean L2 on the GPU": 0.3004,
+        "mean L2 on the processor": 0.3,
+    } | other
+    rates = ("60 alternating updates", "Newton search, many rows", "  on the device")
+    units = ["M rows/s" if what in rates else "" for what in figures]
+    return pd.DataFrame({"what": list(figures), "figure": list(figures.values()), "unit": units, "dataset": dataset})
+
+
+@pytest.mark.parametrize(
+    ("other", "broken"),
+    [
+        ({}, []),
+        ({"60 alternating updates": 4.9}, ["60 alternating updates"]),
+        ({"Newton search, many rows": 4.9}, ["Newton search"]),
+        ({"  times torch.compile": 4.9}, ["torch.compile"]),
+        ({"valid as on the processor": 0.9999}, ["the same rows valid"]),
+        ({"mean L2 on the GPU": 0.2989}, ["mean L2"]),
+    ],
+)
+def test_what_is_to_hold_on_a_gpu(other: dict[str, float], broken: list[str]) -> None:
+    conditions = list(OWN_PARTS["gpu"].judge(gpu_figures("fico", **other)))
+    assert len(conditions) == 5
+    failed = [one.condition for one in conditions if not one.holds]
+    assert len(failed) == len(broken)
+    assert all(words in condition for words, condition in zip(broken, failed, strict=True))
+
+
+def test_more_columns_than_asked_for_have_to_be_right_but_not_as_fast() -> None:
+    slow = {"60 alternating updates": 1.0, "Newton search, many rows": 1.0}
+    conditions = list(OWN_PARTS["gpu"].judge(gpu_figures("adult", **slow)))
+    assert [one.holds for one in conditions] == [True, True]

@@ -102,6 +102,8 @@ def test_everybody_meets_at_their_best_batch_and_within_the_limit(
     assert (rounds[1]["methods"]["gpae"]["rows"], first["gpae"]["timed_rows"]) == ([4, 5, 6, 7], 1000)
     said = (case.folder / "relax.txt").read_text()
     assert "wachter 1000" not in said  # a hundred seconds
+    # a first answer that is not timed, in each of three rounds: once ready, then one row before three
+    assert (case.folder / "dice.txt").read_text().split("\n").count("random 1") == 1 + 3 * (1 + 3)
 
 
 def test_no_round_is_run_twice(case: Case, crew: Callable[..., Crew], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import torch
 
 from gpae.kernels import cosines
 from gpae.kernels.compiled import why_not
-from gpae.kernels.cosines import CosineSums, cosine_sums, latents, log_densities, logits
+from gpae.kernels.cosines import CosineSums, cosine_sums, latents, log_densities, logits, shares_above
 from gpae.kernels.packing import Precision
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.autoencoder import encode, logit
@@ -81,6 +81,21 @@ def test_latents_and_log_densities_are_those_of_the_model(model: GPAEClassifier)
     torch.testing.assert_close(latents(model.model_, x), model.model_.encode(x))
     z = model.model_.encode(x)
     torch.testing.assert_close(log_densities(model.density_, z), log_density(model.density_, z))
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("switch", ["on", "off"])
+def test_shares_are_those_of_the_sums_to_the_last_row(
+    switch: str, precision: Precision, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPAE_KERNELS", switch)
+    fmap, weights = drawn(70, 4, 11)
+    x, own = rows(37, 4), torch.linspace(-1.0, 1.0, 37, dtype=torch.float64)
+    sums = cosine_sums(fmap, weights, x, precision)
+    own[5] = -sums[5, 3]  # at 0 is not above it
+    shares = shares_above(fmap, weights, x, own, precision)
+    torch.testing.assert_close(shares, (own.unsqueeze(1) + sums > 0).double().mean(1), rtol=0, atol=1e-15)
+    assert 0.0 < shares.min() < shares.max() < 1.0
 
 
 def test_no_rows_have_no_sums() -> None:

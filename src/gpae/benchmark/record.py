@@ -85,7 +85,7 @@ def describe_run(folder: Path, command: list[str], **more: Any) -> None:
         "commit": _commit(),
         "python": platform.python_version(),
         "versions": _versions("torch", "numpy", "scikit-learn"),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "machine": _machine(),
         **more,
     }
     with written_whole(folder / "run.json") as temporary:
@@ -110,6 +110,14 @@ def _versions(*packages: str) -> dict[str, str]:
     from importlib.metadata import version
 
     return {package: version(package) for package in packages}
+
+
+def _machine() -> str:
+    """The processor, and the GPUs where there are any."""
+    import torch
+
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return ", ".join([f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", *gpus])
 
 
 def _commit() -> str | None:

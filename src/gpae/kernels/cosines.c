@@ -35,26 +35,57 @@ static void add_tile(const Sums *p, const vec cosines[FEATURES], int64_t first, 
     }
 }
 
+/* Rows that are summed together: a lane each, and what their sums come to. */
+typedef struct {
+    vec *rows, *sums;
+} Together;
+
+static Together room_for(const Sums *p) {
+    vec *memory = aligned_alloc(BYTES, (p->columns + p->outputs) * sizeof(vec));
+    if (memory) memset(memory, 0, (p->columns + p->outputs) * sizeof(vec));
+    return (Together){memory, memory + p->columns};
+}
+
+static void sum_up(const Sums *p, const double *x, int64_t rows, Together t) {
+    vec cosines[FEATURES];
+    for (int64_t l = 0; l < rows; l++)
+        for (int64_t j = 0; j < p->columns; j++) t.rows[j][l] = (REAL)x[l * p->columns + j];
+    for (int64_t o = 0; o < p->outputs; o++) t.sums[o] = all(p->offset[o]);
+    for (int64_t tile = 0; tile < p->features; tile += FEATURES) {
+        tile_of_cosines(p, t.rows, tile, cosines);
+        add_tile(p, cosines, tile, t.sums);
+    }
+}
+
 /* The sums of the queue's rows of x, which has `columns` columns, into `out`, which has `outputs`. Returns 0, or 1 where
    there is no memory. */
 int sum_rows(const Sums *p, const double *x, double *out, Queue *queue) {
-    vec *memory = aligned_alloc(BYTES, (p->columns + p->outputs) * sizeof(vec)), cosines[FEATURES];
-    if (!memory) return 1;
-    vec *rows = memory, *sums = memory + p->columns;
+    const Together t = room_for(p);
     int64_t at, end;
-    memset(memory, 0, (p->columns + p->outputs) * sizeof(vec));
-    while (take(queue, LANES, &at, &end)) {
-        const int64_t here = end - at;
-        for (int64_t l = 0; l < here; l++)
-            for (int64_t j = 0; j < p->columns; j++) rows[j][l] = (REAL)x[(at + l) * p->columns + j];
-        for (int64_t o = 0; o < p->outputs; o++) sums[o] = all(p->offset[o]);
-        for (int64_t tile = 0; tile < p->features; tile += FEATURES) {
-            tile_of_cosines(p, rows, tile, cosines);
-            add_tile(p, cosines, tile, sums);
-        }
-        for (int64_t l = 0; l < here; l++)
-            for (int64_t o = 0; o < p->outputs; o++) out[(at + l) * p->outputs + o] = (double)sums[o][l];
+    while (t.rows && take(queue, LANES, &at, &end)) {
+        sum_up(p, x + at * p->columns, end - at, t);
+        for (int64_t l = 0; l < end - at; l++)
+            for (int64_t o = 0; o < p->outputs; o++) out[(at + l) * p->outputs + o] = (double)t.sums[o][l];
     }
-    free(memory);
-    return 0;
+    free(t.rows);
+    return !t.rows;
+}
+
+typedef double wide __attribute__((vector_size(sizeof(double) * LANES)));
+typedef int64_t count __attribute__((vector_size(sizeof(int64_t) * LANES)));
+
+/* How many of the first n sums of each of the queue's rows are above 0, a number of the row's own added. */
+int count_above(const Sums *p, const double *x, const double *own, int64_t n, int64_t *out, Queue *queue) {
+    const Together t = room_for(p);
+    int64_t at, end;
+    while (t.rows && take(queue, LANES, &at, &end)) {
+        wide added = {};
+        count above = {};
+        sum_up(p, x + at * p->columns, end - at, t);
+        for (int64_t l = 0; l < end - at; l++) added[l] = own[at + l];
+        for (int64_t o = 0; o < n; o++) above -= (count)(added + __builtin_convertvector(t.sums[o], wide) > 0.0);
+        for (int64_t l = 0; l < end - at; l++) out[at + l] = above[l];
+    }
+    free(t.rows);
+    return !t.rows;
 }

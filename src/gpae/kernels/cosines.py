@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -22,7 +22,7 @@ from gpae.numerics.density import Tilt, log_envelope
 from gpae.numerics.fourier import FourierMap, features
 from gpae.numerics.tiles import in_tiles
 
-__all__ = ["CosineSums", "cosine_sums", "latents", "log_densities", "logits"]
+__all__ = ["CosineSums", "cosine_sums", "latents", "log_densities", "logits", "shares_above"]
 
 _FEATURES, _OUTPUTS = 64, 8
 """What features and sums are padded to."""
@@ -78,6 +78,15 @@ class CosineSums:
         from_one_queue(len(rows), lambda queue: self.library.sum_rows(*given, queue))
         return torch.from_numpy(out[:, : self.outputs])
 
+    def above(self, x: Float[Tensor, "B D"], own: Float[Tensor, " B"]) -> Int[Tensor, " B"]:
+        """How many sums of each row are above 0, a number of the row's own added."""
+        rows, added = (np.ascontiguousarray(part.numpy(), dtype=np.float64) for part in (x, own))
+        out = np.empty(len(rows), np.int64)
+        x_at, own_at, out_at = (ctypes.c_void_p(part.ctypes.data) for part in (rows, added, out))
+        given = ctypes.byref(self.sums), x_at, own_at, ctypes.c_int64(self.outputs), out_at
+        from_one_queue(len(rows), lambda queue: self.library.count_above(*given, queue))
+        return torch.from_numpy(out)
+
     def _agrees(self, fmap: FourierMap, weights: Tensor, tolerance: float) -> bool:
         """Try a few rows against torch: a compiler may be wrong, or the processor another than it believes."""
         D = fmap.frequencies.shape[1]
@@ -98,6 +107,20 @@ def cosine_sums(
         return compiled(x)
     (sums,) = in_tiles(lambda rows: (_plain(fmap, weights, rows),), (x,))
     return sums
+
+
+def shares_above(
+    fmap: FourierMap,
+    weights: Float[Tensor, "..."],
+    x: Float[Tensor, "B D"],
+    own: Float[Tensor, " B"],
+    precision: Precision = "double",
+) -> Float[Tensor, " B"]:
+    """Of the sums W'phi(x) the share that is above 0, a number of the row's own added; without a table of the sums."""
+    compiled = _compiled(fmap, weights, precision)
+    if compiled is not None:
+        return compiled.above(x, own).double() / compiled.outputs
+    return (own.unsqueeze(1) + cosine_sums(fmap, weights, x, precision) > 0).double().mean(1)
 
 
 def latents(model: AutoEncoder, x: Float[Tensor, "B D"]) -> Float[Tensor, "B d"]:

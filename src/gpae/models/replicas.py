@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.arrays import Labels, Rows
-from gpae.kernels.cosines import cosine_sums
+from gpae.kernels.cosines import cosine_sums, shares_above
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.fourier import FourierMap, features
 
@@ -88,7 +88,9 @@ class Replicas:
 
     def survival(self, X: Rows, logits: NDArray[np.float64]) -> NDArray[np.float64]:
         """The share of retrained models under which rows with these logits are still favourable."""
-        return believed((logits[:, None] + self.moved(X) > 0).mean(axis=1), float(self.odds))
+        own = torch.as_tensor(logits)
+        share = shares_above(self.features, self.shifts, torch.as_tensor(X), own, "single").numpy()
+        return np.asarray(believed(share, float(self.odds)))
 
     def at_level(
         self, X: Rows, logits: NDArray[np.float64], level: float, *, careful: bool = False

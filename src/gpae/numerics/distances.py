@@ -2,13 +2,12 @@
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+
+from gpae.arrays import Flags, Floats, Indices
 
 __all__ = ["NOWHERE", "mean_distance_to_others", "nearest_of_class", "nearest_other"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 NOWHERE = -1
 """In the place of a row where there is none."""
@@ -42,7 +41,7 @@ def nearest_other(
 
 
 def nearest_of_class(
-    x: Float[Floats, "B D"], rows: Float[Floats, "n D"], members: Bool[NDArray[np.bool_], " n"], k: int
+    x: Float[Floats, "B D"], rows: Float[Floats, "n D"], members: Bool[Flags, " n"], k: int
 ) -> Int[Indices, "B k"]:
     """The k nearest members of each x, nearest first; NOWHERE where there are fewer.
 

@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.special import gammaln
 from torch import Tensor
 
+from gpae.arrays import Flags, Floats, Indices
 from gpae.numerics.aligned import product
 from gpae.numerics.tiles import in_tiles
 
@@ -32,9 +32,6 @@ __all__ = [
 ]
 
 Weighing = Literal["density", "hops", "distance"]
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 NOWHERE = -1
 """In the place of a node where there is none."""

@@ -32,7 +32,8 @@ __all__ = ["OWN_PARTS"]
 DATASETS = ("adult", "fico")
 _LINEAR, _FLAT, _WARM_MS, _OF_THE_PEAK = 0.05, 1.05, 50.0, 0.6
 _ITERATIONS = {"median": 10, "p99": 30}
-_MILLIONS = 5.0
+_MILLIONS, _L2_APART = 5.0, 1e-3
+_COLUMNS_39 = "fico"
 
 Measure = Callable[[Dataset, Path, int], pd.DataFrame]
 """(the data set, where fitted explainers are kept, the seed) -> what was measured."""
@@ -129,9 +130,27 @@ def _on_a_gpu(subject: Subject) -> pd.DataFrame:
 
 
 def _five_million(table: pd.DataFrame) -> Iterator[Condition]:
-    for line in table.to_dict("records"):
+    for name, lines in table.groupby("dataset", sort=False):
+        said: dict[str, float] = dict(zip(lines["what"].str.strip(), lines["figure"], strict=True))
+        alone = said["valid as on the processor"]
+        yield Condition(f"{name}: the same rows valid on the GPU as on the processor", f"{alone:g}", alone == 1.0)
+        apart = abs(said["mean L2 on the GPU"] - said["mean L2 on the processor"])
+        yield Condition(
+            f"{name}: mean L2 on the GPU within {_L2_APART:g} of the processor's", f"{apart:.1e}", apart <= _L2_APART
+        )
+        if name == _COLUMNS_39:
+            yield from _rates(str(name), lines, said)
+
+
+def _rates(name: str, lines: pd.DataFrame, said: Mapping[str, float]) -> Iterator[Condition]:
+    """What is asked of 39 columns; Adult has 48, and takes three times as many steps."""
+    times = said["times torch.compile"]
+    yield Condition(
+        f"{name}: at least {_MILLIONS:g} x torch.compile of the plain code", f"{times:.2f}", times >= _MILLIONS
+    )
+    for line in lines.to_dict("records"):
         if line["unit"] == "M rows/s" and not line["what"].startswith(" "):
-            words = f"{line['dataset']}: {line['what']}: at least {_MILLIONS:g} M rows/s"
+            words = f"{name}: {line['what']}: at least {_MILLIONS:g} M rows/s"
             yield Condition(words, f"{line['figure']:.2f} M rows/s", line["figure"] >= _MILLIONS)
 
 
