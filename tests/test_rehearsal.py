@@ -29,7 +29,7 @@ def test_a_rival_is_the_model_moved(explainer: TabularExplainer, replicas: Repli
     method = explainer.learnt_.method
     rival = _of_rival(method, replicas.shifts[:, 3])
     moved = method.classifier_.decision_function(rows) + replicas.moved(rows)[:, 3]
-    np.testing.assert_allclose(rival.classifier_.decision_function(rows), moved, atol=1e-9)
+    np.testing.assert_allclose(rival.classifier_.decision_function(rows), moved, atol=2e-5)  # moved in single precision
     assert rival.classifier_ is not method.classifier_
 
 

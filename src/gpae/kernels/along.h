@@ -45,16 +45,25 @@ typedef struct {
 
 /* ---- sums over the features, in either precision ---- */
 
+/* Half of the lanes onto the other half, until one is left. */
 static inline double sum(vec a) {
-    double total = 0;
-    for (int l = 0; l < LANES; l++) total += a[l];
-    return total;
+#ifdef __AVX512F__
+    return _mm512_reduce_add_pd((__m512d)a);
+#else
+    for (int half = LANES / 2; half; half /= 2)
+        for (int l = 0; l < half; l++) a[l] += a[l + half];
+    return a[0];
+#endif
 }
 
 static inline double rough_sum(rough a) {
-    double total = 0;
-    for (int l = 0; l < ROUGH_LANES; l++) total += (double)a[l];
-    return total;
+#ifdef __AVX512F__
+    return (double)_mm512_reduce_add_ps((__m512)a);
+#else
+    for (int half = ROUGH_LANES / 2; half; half /= 2)
+        for (int l = 0; l < half; l++) a[l] += a[l + half];
+    return (double)a[0];
+#endif
 }
 
 static inline rough rough_sine(rough a) { return rough_cosine(a - rough_all(1.57079632679489662f)); }

@@ -16,6 +16,7 @@ typedef struct {
     int64_t count, tabled;                  /* values in the range; tabled: where its entries of `values` and `middles` begin, or -1 */
     double minimum, step, ten;              /* in the user's units; ten: 10^decimals, or 0 */
     double low, high;                       /* what is encoded as 0 and as 1 */
+    double range, zero;                     /* of an even one: steps from 0 to 1, and from the minimum to 0 */
 } Grid;
 
 typedef struct {
@@ -91,10 +92,9 @@ static int64_t on_grid(const Layout *y, int64_t f, double u, double low, double 
         *last = count_up_to(values, g->count, high + slack) - 1;
         return count_up_to(y->middles + g->tabled, g->count - 1, u);
     }
-    const double range = (g->high - g->low) / g->step, zero = (g->low - g->minimum) / g->step;
     const double slack = 1e-6 + 1e-15 * (double)g->count;
-    *first = counted(ceil(zero + low * range - slack)), *last = counted(floor(zero + high * range + slack));
-    return counted(floor(zero + u * range + 0.5));
+    *first = counted(ceil(g->zero + low * g->range - slack)), *last = counted(floor(g->zero + high * g->range + slack));
+    return counted(floor(g->zero + u * g->range + 0.5));
 }
 
 /* The allowed encoded number nearest to u; NaN where the bounds hold none. */

@@ -30,9 +30,8 @@ class _Layout(ctypes.Structure):
     _fields_ = (("features", ctypes.c_int64), ("tables", ctypes.c_void_p * 14))
 
 
-_GRIDS = np.dtype(
-    [("count", "i8"), ("tabled", "i8"), *((name, "f8") for name in ("minimum", "step", "ten", "low", "high"))]
-)
+_GRID_NUMBERS = ("minimum", "step", "ten", "low", "high", "range", "zero")
+_GRIDS = np.dtype([("count", "i8"), ("tabled", "i8"), *((name, "f8") for name in _GRID_NUMBERS)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,12 +81,13 @@ def _grids(blocks: Sequence[ValueBlock | None]) -> tuple[Table, Table, Table]:
     for i, block in enumerate(blocks):
         if block is None or block.grid.step is None:
             continue
-        grid, scale = block.grid, block.scaling
+        grid, scale, step = block.grid, block.scaling, block.grid.step
         ten = 0.0 if grid.decimals is None else 10.0**grid.decimals
         if isinstance(scale, MinMax):
-            grids[i] = (_count(block), -1, grid.minimum, grid.step, ten, scale.low, scale.high)
+            steps = (scale.high - scale.low) / step, (scale.low - grid.minimum) / step
+            grids[i] = (_count(block), -1, grid.minimum, step, ten, scale.low, scale.high, *steps)
         else:
-            grids[i] = (_count(block), sum(map(len, values)), 0.0, 0.0, 0.0, 0.0, 0.0)
+            grids[i]["count"], grids[i]["tabled"] = _count(block), sum(map(len, values))
             values.append(_values(block))
             middles.append(_values(block, 0.5))
     return grids, np.concatenate(values), np.concatenate(middles)

@@ -61,8 +61,25 @@ static inline double after(const Layout *y, const Move *m, int64_t place) {
     return place == 0 ? m->value : m->flag;
 }
 
+/* What a move is worth by the linear model that gains and costs so much and makes the way so much longer; -INFINITY
+   where it is none to be looked at. */
+static inline double worth(const Row *r, double gain, double cost, double further) {
+    if (is_repairing(r)) return gain > 0 ? smaller(gain, -1.2 * r->h) / (larger(cost, 0) + 1e-3) : -INFINITY;
+    return further > 0 || cost >= 0 || r->h + gain < -0.5 * r->margin ? -INFINITY : -cost;
+}
+
+/* The same of moving one column by a step. */
+static inline double worth_of_step(const Row *r, int64_t j, double step) {
+    const double square = 0.5 * r->surface->metric[j] * step * step;
+    const double further = r->surface->metric[j] * step * (r->u[j] - r->who.x[j]) + square;
+    return worth(r, step * r->grad_h[j], step * r->grad_f[j] + square, further);
+}
+
+/* What a move has to be worth to be among the best. */
+static inline double least_worth(const Search *q) { return q->n_best < TRIALS ? -INFINITY : q->best[TRIALS - 1].merit; }
+
 /* Weigh a move by the linear model, and keep it if it is among the best. */
-static inline void weigh(Search *q, Move m) {
+static void weigh(Search *q, Move m) {
     const Row *r = &q->row;
     const Layout *y = r->who.layout;
     const int64_t at = y->start[m.feature], width = y->width[m.feature];
@@ -75,38 +92,34 @@ static inline void weigh(Search *q, Move m) {
         further += metric * step * (r->u[j] - r->who.x[j] + 0.5 * step);
         gain += step * r->grad_h[j], cost += step * (r->grad_f[j] + 0.5 * metric * step);
     }
-    if (!differs) return;
-    m.cost = cost;
-    if (is_repairing(r)) {
-        if (gain <= 0) return;
-        m.merit = smaller(gain, -1.2 * r->h) / (larger(cost, 0) + 1e-3);
-    } else {
-        if (further > 0 || cost >= 0 || r->h + gain < -0.5 * r->margin) return;
-        m.merit = -cost;
-    }
-    int place = q->n_best < TRIALS ? q->n_best++ : TRIALS;
-    for (; place > 0 && q->best[place - 1].merit < m.merit; place--)
-        if (place < TRIALS) q->best[place] = q->best[place - 1];
-    if (place < TRIALS) q->best[place] = m;
+    m.cost = cost, m.merit = worth(r, gain, cost, further);
+    if (!differs || m.merit <= least_worth(q)) return;
+    int place = q->n_best < TRIALS ? q->n_best++ : TRIALS - 1;
+    for (; place > 0 && q->best[place - 1].merit < m.merit; place--) q->best[place] = q->best[place - 1];
+    q->best[place] = m;
 }
 
-/* Steps on the grid, or all ranks. */
+/* Steps on the grid, or all ranks. Each is first weighed by its distance in even steps, which takes no division. */
 static void weigh_grid(Search *q, Move m, int64_t side) {
     const Row *r = &q->row;
     const Layout *y = r->who.layout;
-    const int64_t f = m.feature;
+    const int64_t f = m.feature, at = y->start[f];
+    const Grid *g = y->grid + f;
+    const int ranks = y->kind[f] == RANKS, even = g->tabled < 0 && y->width[f] == 1, tightening = !is_repairing(r);
     double low, high;
     int64_t first, last;
     reach(&r->who, f, &low, &high);
-    const int64_t here = on_grid(y, f, r->u[y->start[f]], low, high, &first, &last);
-    const int ranks = y->kind[f] == RANKS;
-    if (ranks) first = first < 0 ? 0 : first, last = last < y->grid[f].count ? last : y->grid[f].count - 1;
-    for (int64_t k = 0; first <= last && k < (ranks ? last - first + 1 : STRIDES); k++) {
+    const int64_t here = on_grid(y, f, r->u[at], low, high, &first, &last);
+    if (ranks) first = first < 0 ? 0 : first, last = last < g->count ? last : g->count - 1;
+    if (first > last) return;
+    const double off = even ? grid_value(y, f, here) - r->u[at] : 0, stride = even ? 1 / g->range : 0;
+    for (int64_t k = 0; k < (ranks ? last - first + 1 : STRIDES); k++) {
         const int64_t wish = ranks ? first + k : here + side * ((int64_t)1 << k);
         const int64_t to = wish < first ? first : wish > last ? last : wish;
-        m.value = between(grid_value(y, f, to), low, high);
-        weigh(q, m);
-        if (to != wish) return; /* longer steps end here as well */
+        const double promise = even ? worth_of_step(r, at, off + stride * (double)(to - here)) : INFINITY;
+        if (promise > least_worth(q)) m.value = between(grid_value(y, f, to), low, high), weigh(q, m);
+        /* longer steps end here as well, or cost no less and lose no less */
+        if (to != wish || (tightening && !ranks && promise == -INFINITY)) return;
     }
 }
 
