@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpae.kernels.compiled import library
-from gpae.kernels.packing import MACROS, REALS, PackedSurface, Precision, agree, in_sheaves, padded, pointers
+from gpae.kernels.packing import MACROS, REALS, PackedSurface, Precision, agree, in_sheaves, pointers
 from gpae.kernels.threads import from_one_queue
 from gpae.numerics.autoencoder import AutoEncoder, logit
 from gpae.numerics.density import Tilt, log_density
@@ -45,12 +45,13 @@ class Walked(NamedTuple):
 
 class _Rows(ctypes.Structure):
     _fields_ = (
-        ("given", ctypes.c_void_p * 8),
+        ("given", ctypes.c_void_p * 7),
+        ("columns", ctypes.c_void_p * 3),
         ("tolerance", ctypes.c_double),
         ("off", ctypes.c_double),
         ("iterations", ctypes.c_int64),
         ("full", ctypes.c_int64),
-        ("held_columns", ctypes.c_int64),
+        ("sizes", ctypes.c_int64 * 3),
         ("found", ctypes.c_void_p * 6),
     )
 
@@ -62,16 +63,21 @@ class Lanes:
     library: ctypes.CDLL
     tables: tuple[NDArray[Any], ...]
     surface: PackedSurface
-    open: Int[Tensor, " o"]
+    open: NDArray[np.int64]
     """Columns that rows may move, and"""
-    held: Int[Tensor, " n"]
+    held: NDArray[np.int64]
     """those that none does: what a row is there is summed once, and not at every step."""
-    width: int
-    """Open columns with their padding."""
+    units: Array
+    """By what columns are multiplied before a way is measured."""
 
     @classmethod
     def of(
-        cls, model: AutoEncoder, density: Tilt, precision: Precision, held: Bool[Tensor, " D"] | None = None
+        cls,
+        model: AutoEncoder,
+        density: Tilt,
+        precision: Precision,
+        held: Bool[Tensor, " D"] | None = None,
+        units: Float[Tensor, " D"] | None = None,
     ) -> "Lanes | None":
         """Pack a surface; None where there is no library for it, or one that does not agree with torch."""
         if not 1 <= len(model.theta) <= MOST_LATENTS:
@@ -80,12 +86,13 @@ class Lanes:
         if compiled is None:
             return None
         columns = model.encoder.frequencies.shape[1]
-        still = torch.zeros(columns, dtype=torch.bool) if held is None else held
-        open_, held_ = (mask.nonzero().squeeze(1) for mask in (~still, still))
+        still = np.zeros(columns, np.bool_) if held is None else held.numpy()
+        by = torch.ones(columns, dtype=torch.float64) if units is None else units
+        open_, held_ = np.flatnonzero(~still), np.flatnonzero(still)
         width = max(len(open_) + -len(open_) % BLOCK, BLOCK)
-        tables = _tables(model, density, (open_, held_), width, REALS[precision])
+        tables = _tables(model.stretched(by), density, (open_, held_), width, REALS[precision])
         surface = PackedSurface((len(tables[2]), width, len(density.weights)), pointers(tables))
-        lanes = cls(compiled, tables, surface, open_, held_, width)
+        lanes = cls(compiled, tables, surface, open_, held_, np.ascontiguousarray(by.numpy()))
         return lanes if lanes._agrees(model, density, _AGREES[precision]) else None
 
     def solve(
@@ -104,15 +111,13 @@ class Lanes:
         share of the margin by which a row may end off the boundary.
         """
         n = len(problem[0])
-        u, taken, converged = np.empty((n, self.width)), np.empty(n, np.int64), np.empty(n, np.bool_)
+        u, taken, converged = np.empty((n, len(self.units))), np.empty(n, np.int64), np.empty(n, np.bool_)
         objective, h, kkt = np.empty((3, n))
-        given = self._given(problem, start)
-        found = (u, objective, h, kkt, taken, converged)
-        rows = _Rows(pointers(given), tolerance, off, iterations, full, len(self.held), pointers(found))
+        given, found = _given(problem, start), (u, objective, h, kkt, taken, converged)
+        rows = self._rows(given, found, tolerance, off, iterations, full)
         call = self.library.solve_rows, ctypes.byref(self.surface), ctypes.byref(rows)
         from_one_queue(n, lambda queue: call[0](*call[1:], queue), _ALONE)
-        objective += self._held_way(problem)
-        return Walked(self._whole(problem, u), *(torch.from_numpy(part) for part in found[1:]))
+        return Walked(*map(torch.from_numpy, found))
 
     def evaluate(
         self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"]
@@ -120,50 +125,36 @@ class Lanes:
         """Objective and h at u."""
         n = len(u)
         objective, h = np.empty((2, n))
-        given = self._given(problem, u)
-        found = pointers((None, objective, h, None, None, None))
-        rows = _Rows(pointers(given), 0.0, 0.0, 0, 0, len(self.held), found)
+        given = _given(problem, u)
+        rows = self._rows(given, (None, objective, h, None, None, None))
         call = self.library.evaluate_rows, ctypes.byref(self.surface), ctypes.byref(rows)
         from_one_queue(n, lambda queue: call[0](*call[1:], queue))
-        objective += self._held_way(problem)
         return torch.from_numpy(objective), torch.from_numpy(h)
 
-    def _given(self, problem: tuple[Tensor, ...], at: Float[Tensor, "B D"] | None) -> tuple[Array | None, ...]:
-        """The rows as newton.c wants them: open columns with their padding, and what is held."""
-
-        def open_columns(part: Float[Tensor, "B D"]) -> Array:
-            return padded(part[:, self.open] if len(self.held) else part, self.width)
-
-        x, lower, upper, *each = problem
-        moving = (open_columns(part) for part in (x, lower, upper))
-        start = None if at is None else open_columns(at)
-        return *moving, *(padded(part, self.width) for part in each), start, padded(lower[:, self.held], len(self.held))
-
-    def _held_way(self, problem: tuple[Tensor, ...]) -> Array:
-        """What the way along held columns adds to the objective."""
-        x, lower = (part[:, self.held].numpy() for part in problem[:2])
-        return np.asarray(0.5 * np.square(lower - x).sum(axis=1))
-
-    def _whole(self, problem: tuple[Tensor, ...], u: Array) -> Float[Tensor, "B D"]:
-        """All columns of rows whose open ones were moved."""
-        moved = torch.from_numpy(u[:, : len(self.open)])
-        if not len(self.held):
-            return moved
-        whole = problem[1].clone()
-        whole[:, self.open] = moved
-        return whole
+    def _rows(
+        self,
+        given: tuple[Array | None, ...],
+        found: tuple[NDArray[Any] | None, ...],
+        tolerance: float = 0.0,
+        off: float = 0.0,
+        iterations: int = 0,
+        full: bool = False,
+    ) -> _Rows:
+        """What newton.c is told of the rows; whoever calls keeps the arrays alive."""
+        columns = pointers((self.open, self.held, self.units))
+        sizes = len(self.units), len(self.open), len(self.held)
+        return _Rows(pointers(given), columns, tolerance, off, iterations, full, sizes, pointers(found))
 
     def _agrees(self, model: AutoEncoder, density: Tilt, tolerance: float) -> bool:
         """Try a few rows against torch: a compiler may be wrong, or the processor another than it believes."""
-        columns = len(self.open) + len(self.held)
-        x = torch.rand(21, columns, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        x = torch.rand(21, len(self.units), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         ones, lower, upper = torch.ones(len(x), dtype=torch.float64), x.clone(), x.clone()
         lower[:, self.open], upper[:, self.open] = 0.0, 1.0
         still, free = (x, x, x, ones, ones, 0 * ones), (x, lower, upper, 0 * ones, ones, 0 * ones)
         objective, h = self.evaluate(still, x)
         latent = model.encode(x)
         walked = self.solve(free, None, tolerance=1e-3, iterations=3)
-        way = 0.5 * (walked.u - x).square().sum(1)
+        way = 0.5 * ((walked.u - x) * torch.from_numpy(self.units)).square().sum(1)
         there = logit(model, model.encode(walked.u))
         pairs = (
             (-objective, log_density(density, latent)),
@@ -174,6 +165,12 @@ class Lanes:
         return agree(pairs, tolerance)
 
 
+def _given(problem: tuple[Tensor, ...], at: Float[Tensor, "B D"] | None) -> tuple[Array | None, ...]:
+    """The rows and where they begin, as doubles in one piece."""
+    parts = (*problem, at)
+    return tuple(None if part is None else np.ascontiguousarray(part.numpy(), dtype=np.float64) for part in parts)
+
+
 def log_constant(density: Tilt) -> float:
     """What log p adds to its exponents."""
     log_volume = 2 * float(density.factor.diagonal().log().sum()) + len(density.mean) * math.log(2 * math.pi)
@@ -181,7 +178,7 @@ def log_constant(density: Tilt) -> float:
 
 
 def _tables(
-    model: AutoEncoder, density: Tilt, columns: tuple[Tensor, Tensor], width: int, real: type
+    model: AutoEncoder, density: Tilt, columns: tuple[NDArray[np.int64], NDArray[np.int64]], width: int, real: type
 ) -> tuple[NDArray[Any], ...]:
     """The tables of newton.c's Surface, in its order; ``columns`` are the open and the held ones."""
     more = -len(model.encoder.frequencies) % _FEATURES

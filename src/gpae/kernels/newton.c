@@ -42,10 +42,11 @@ typedef struct {
 
 typedef struct {
     const double *x, *lower, *upper, *beta, *sign, *margin, *start; /* start may be null: met head-on */
-    const double *held;       /* the values of held columns */
-    double tolerance, off;    /* off: the share of the margin by which a row may end off the boundary */
-    int64_t iterations, full; /* full: whether the steps are full ones */
-    int64_t held_columns;
+    const int64_t *open, *held; /* which of a row's columns may move, and which lie where their bounds are */
+    const double *units;        /* by what a column is multiplied before it is looked at */
+    double tolerance, off;      /* off: the share of the margin by which a row may end off the boundary */
+    int64_t iterations, full;   /* full: whether the steps are full ones */
+    int64_t width, open_columns, held_columns;
     double *u, *objective, *h, *kkt;
     int64_t *taken;      /* iterations of each row */
     uint8_t *converged;
@@ -64,6 +65,7 @@ typedef struct {
     vec *x, *lower, *upper, *proposal, *grad_f, *grad_h, *scratch;
     vec *phases;              /* of the encoder's features, with the held columns */
     REAL *line_of_phases;     /* room for those of one row */
+    double held_way[LANES];   /* what the way along the held columns adds to the objective */
     vec beta, sign, margin;
     Point here, there;
     vec *square[3], *line[6]; /* room for full steps: columns x columns, columns */
@@ -640,29 +642,39 @@ static void enter(State *s, mask who, int stage) {
     s->steps = pick(who, all(0), s->steps);
 }
 
-/* What a row's held columns make of the phases. */
+static inline double between(double value, double low, double high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+/* What a row's held columns make of the phases, and of the objective. */
 static void hold(Group *g, const Rows *rows, int64_t row, int lane) {
     const Surface *p = g->surface;
+    const double *x = rows->x + row * rows->width, *there = rows->lower + row * rows->width;
     REAL *line = g->line_of_phases;
+    double way = 0;
     memcpy(line, p->phases, p->features * sizeof(REAL));
-    for (int64_t j = 0; j < rows->held_columns; j++) {
-        const REAL value = (REAL)rows->held[row * rows->held_columns + j], *z = p->held + j * p->features;
+    for (int64_t i = 0; i < rows->held_columns; i++) {
+        const int64_t j = rows->held[i];
+        const double step = (there[j] - x[j]) * rows->units[j];
+        const REAL value = (REAL)(there[j] * rows->units[j]), *z = p->held + i * p->features;
+        way += 0.5 * step * step;
         if (value != 0)
             for (int64_t s = 0; s < p->features; s++) line[s] += z[s] * value;
     }
     for (int64_t s = 0; s < p->features; s++) g->phases[s][lane] = line[s];
+    g->held_way[lane] = way;
 }
 
 static void load(Group *g, State *s, const Rows *rows, int64_t row, int lane) {
-    const int64_t columns = g->columns;
+    const int64_t first = row * rows->width;
     hold(g, rows, row, lane);
-    for (int64_t j = 0; j < columns; j++) {
-        g->x[j][lane] = (REAL)rows->x[row * columns + j];
-        g->lower[j][lane] = (REAL)rows->lower[row * columns + j];
-        g->upper[j][lane] = (REAL)rows->upper[row * columns + j];
-        REAL u = rows->start ? (REAL)rows->start[row * columns + j] : g->x[j][lane];
-        REAL low = g->lower[j][lane], high = g->upper[j][lane];
-        g->there.u[j][lane] = u < low ? low : u > high ? high : u;
+    for (int64_t i = 0; i < rows->open_columns; i++) {
+        const int64_t j = rows->open[i], at = first + j;
+        const double unit = rows->units[j];
+        const REAL low = (REAL)(rows->lower[at] * unit), high = (REAL)(rows->upper[at] * unit);
+        const REAL u = (REAL)((rows->start ? rows->start[at] : rows->x[at]) * unit);
+        g->x[i][lane] = (REAL)(rows->x[at] * unit), g->lower[i][lane] = low, g->upper[i][lane] = high;
+        g->there.u[i][lane] = u < low ? low : u > high ? high : u;
     }
     g->beta[lane] = (REAL)rows->beta[row], g->sign[lane] = (REAL)rows->sign[row];
     g->margin[lane] = (REAL)rows->margin[row];
@@ -671,14 +683,16 @@ static void load(Group *g, State *s, const Rows *rows, int64_t row, int lane) {
 }
 
 static void unload(const Group *g, const State *s, const Rows *rows, int lane) {
-    const int64_t row = s->row[lane], columns = g->columns;
+    const int64_t row = s->row[lane], first = row * rows->width;
     const Point *at = &g->here;
-    for (int64_t j = 0; j < columns; j++) {
-        double u = (double)at->u[j][lane], low = rows->lower[row * columns + j], high = rows->upper[row * columns + j];
-        rows->u[row * columns + j] = u < low ? low : u > high ? high : u; /* a bound in single precision may differ */
+    for (int64_t i = 0; i < rows->held_columns; i++) rows->u[first + rows->held[i]] = rows->lower[first + rows->held[i]];
+    for (int64_t i = 0; i < rows->open_columns; i++) {
+        const int64_t j = rows->open[i];
+        const double u = (double)at->u[i][lane] / rows->units[j]; /* a bound in single precision may differ */
+        rows->u[first + j] = between(u, rows->lower[first + j], rows->upper[first + j]);
     }
-    rows->objective[row] = (double)at->objective[lane], rows->h[row] = (double)at->h[lane];
-    rows->kkt[row] = (double)at->kkt[lane];
+    rows->objective[row] = (double)at->objective[lane] + g->held_way[lane];
+    rows->h[row] = (double)at->h[lane], rows->kkt[row] = (double)at->kkt[lane];
     rows->taken[row] = s->taken[lane], rows->converged[row] = s->converged[lane];
 }
 
@@ -831,8 +845,10 @@ int evaluate_rows(const Surface *surface, const Rows *rows, Queue *queue) {
     while (take(queue, LANES, &at, &end)) {
         for (int l = 0; l < end - at; l++) load(g, &state, rows, at + l, l);
         linearise(g, &g->there, 0);
-        for (int l = 0; l < end - at; l++)
-            rows->objective[at + l] = (double)g->there.objective[l], rows->h[at + l] = (double)g->there.h[l];
+        for (int l = 0; l < end - at; l++) {
+            rows->objective[at + l] = (double)g->there.objective[l] + g->held_way[l];
+            rows->h[at + l] = (double)g->there.h[l];
+        }
     }
     free(block);
     return 0;

@@ -67,8 +67,8 @@ class Walker:
 
 
 def _widened(near: Walked, problem: Problem) -> Solution:
-    """In double precision, where a bound may differ from what it is in single precision."""
-    u = near.u.double().clamp(problem.lower, problem.upper)
+    """In double precision; where it is not in that already, a bound may differ from what it is in single precision."""
+    u = near.u if near.u.dtype == torch.float64 else near.u.double().clamp(problem.lower, problem.upper)
     return Solution(u, near.objective.double(), near.h.abs().double(), near.kkt.double(), near.iterations)
 
 
@@ -77,10 +77,15 @@ def _solution(walked: Walked, before: Int[Tensor, " B"]) -> Solution:
 
 
 def walker(surface: Surface, held: Bool[Tensor, " D"] | None = None) -> Walker | None:
-    """The compiled search on a surface, where no row moves the held columns; None where there is none for it."""
-    model = surface.model
+    """The compiled search on a surface, where no row moves the held columns; None where there is none for it.
+
+    The one for a GPU knows no units.
+    """
+    model, units = surface.model, surface.units
+    if not _is_plain(model) or (units is not None and surface.device == "cuda"):
+        return None
     which = None if held is None else tuple(held.tolist())
-    return _walker(model, surface.density, surface.device, which) if _is_plain(model) else None
+    return _walker(model, surface.density, surface.device, which, units)
 
 
 def finisher(surface: Surface, layout: Layout) -> Finisher | None:
@@ -98,11 +103,17 @@ def _is_plain(model: Any) -> TypeGuard[AutoEncoder]:
 
 
 @lru_cache(maxsize=16)
-def _walker(model: AutoEncoder, density: Tilt, device: str, which: tuple[bool, ...] | None) -> Walker | None:
+def _walker(
+    model: AutoEncoder,
+    density: Tilt,
+    device: str,
+    which: tuple[bool, ...] | None,
+    units: Float[Tensor, " D"] | None,
+) -> Walker | None:
     held = None if which is None else torch.tensor(which)
-    double = Lanes.of(model, density, "double", held)
+    double = Lanes.of(model, density, "double", held, units)
     on_gpu = Slots.of(model, density, device) if device == "cuda" else None
-    single = on_gpu or Lanes.of(model, density, "single", held)
+    single = on_gpu or Lanes.of(model, density, "single", held, units)
     return None if single is None or double is None else Walker(single, double)
 
 

@@ -51,9 +51,9 @@ def solve(
         begin = None if start is None else start[still]
         others = solve(surface, problem.rows(still), start=begin, tolerance=tolerance, held=held)
         return solution.replaced(still, others)
-    if surface.units is not None:
-        return solved_in_units(solve, surface, problem, start, tolerance=tolerance, held=held)
     compiled = None if problem.x.is_cuda else walker(surface, held)
+    if compiled is None and surface.units is not None:
+        return solved_in_units(solve, surface, problem, start, tolerance=tolerance, held=held)
     plain = partial(_descend, surface)
     first, again = (plain, plain) if compiled is None else (compiled.descend, compiled.descend_warily)
     solution = first(problem, start, tolerance)

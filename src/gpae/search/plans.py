@@ -75,6 +75,8 @@ class PlanSearch:
             u, valid = answer.u.numpy(), answer.valid.numpy()
             fresh = valid & found.differs(under_way, u)
             found.add(under_way[fresh], u[fresh], answer.objective.numpy()[fresh])
+            if number == k - 1:
+                break
             # who has no plan now will have none with one more feature locked
             locked = self._heaviest_change(u, x[under_way])
             lower, upper = (np.where(locked, x[under_way], bound)[valid] for bound in (lower, upper))
