@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gpae.answer import OWN_COLUMNS, Answer
-from gpae.arrays import Mask
+from gpae.arrays import Mask, is_everyone, joined, picked, placed
 from gpae.learnt import Learnt
 from gpae.models.given_model import logit_of
 from gpae.plan_finder import Asked, Outcome
@@ -42,7 +42,7 @@ class AnswerWriter:
         found = _with_bad_rows(outcome.found, good, encoded)
         place = np.searchsorted(good, found.row)
         place[encoded.bad[found.row]] = -1
-        origin = table.take(pa.array(found.row))
+        origin = _lines(table, found.row)
         features, judged = self._written(origin, found, freedom, place)
         plans = WrittenPlans(
             self.learnt, self.asked, origin, features, found, judged, freedom, place, outcome, encoded.reasons
@@ -61,9 +61,9 @@ class AnswerWriter:
 
         Columns have the types of the training table, unless single precision is too coarse for some plan's rules.
         """
-        values = np.full((len(found), len(freedom.schema.features)), np.nan)
         at = np.flatnonzero(found.found)
-        values[at] = freedom.values(found.counterfactual[at], place[at])
+        u, who = picked(at, found.counterfactual, place)
+        values = placed(len(found), at, freedom.values(u, who))
 
         def write(kept: Mask, wide: bool) -> pa.Table:
             return self.learnt.codec.decode(
@@ -91,20 +91,22 @@ class AnswerWriter:
     ) -> Judged:
         """Encode the plans as written; sound are those that are favourable and allowed as they stand in the table."""
         n, layout = len(found), self.learnt.codec.layout
-        rows, probability = np.full_like(found.factual, np.nan), np.full(n, np.nan)
-        values, sound = np.full((n, len(layout.features)), np.nan), np.zeros(n, dtype=np.bool_)
         at = np.flatnonzero(found.found)
-        if len(at):
-            again = self.learnt.codec.encode(features.take(pa.array(at)))
-            # what does not change was copied, and is what it was, whatever the type of the column makes of it
-            same = ~layout.changed(found.counterfactual[at], found.factual[at])
-            values[at] = np.where(same, freedom.own[place[at]], again.values)
-            columns = np.repeat(same, [block.width for block in layout.features], axis=1)
-            rows[at] = np.where(columns, found.factual[at], again.rows)
-            at = at[~again.bad]
-            probability[at] = self.learnt.decides.probability(rows[at], values[at])
-            sound[at] = self._favourable(rows[at], probability[at]) & _obey(freedom.rows(place[at]), values[at])
-        return Judged(rows, values, probability, sound)
+        if not len(at):
+            rows, values = np.full_like(found.factual, np.nan), np.full((n, len(layout.features)), np.nan)
+            return Judged(rows, values, np.full(n, np.nan), found.found)
+        again = self.learnt.codec.encode(_lines(features, at))
+        u, x, who = picked(at, found.counterfactual, found.factual, place)
+        # what does not change was copied, and is what it was, whatever the type of the column makes of it
+        same = ~layout.changed(u, x)
+        (own,) = picked(who, freedom.own)
+        values = np.where(same, own, again.values)
+        rows = np.where(np.repeat(same, [block.width for block in layout.features], axis=1), x, again.rows)
+        probability, sound = np.full(n, np.nan), np.zeros(n, dtype=np.bool_)
+        good, read, meant = picked(np.flatnonzero(~again.bad), at, rows, values)
+        probability[good] = self.learnt.decides.probability(read, meant)
+        sound[good] = self._favourable(read, probability[good]) & _obey(freedom.rows(place[good]), meant)
+        return Judged(placed(n, at, rows), placed(n, at, values), probability, sound)
 
     def _favourable(self, rows: Array, probability: Array) -> Mask:
         """Which plans the model favours by as much, and as lastingly, as was asked."""
@@ -127,19 +129,24 @@ def _with_bad_rows(found: Counterfactuals, good: NDArray[np.intp], encoded: Enco
     """Put the unreadable rows back among the answers, in the order of the query."""
     bad = np.flatnonzero(encoded.bad)
     n, width = len(bad), encoded.rows.shape[1]
-    rows = np.concatenate([good[found.row], bad]) if len(found) else bad
+    rows = joined(good[found.row], bad)
     order = np.argsort(rows, kind="stable")
 
-    def joined(mine: NDArray[Any], for_bad: NDArray[Any]) -> NDArray[Any]:
-        return np.concatenate([mine, for_bad])[order]
+    def with_bad(mine: NDArray[Any], for_bad: NDArray[Any]) -> NDArray[Any]:
+        return picked(order, joined(mine, for_bad))[0]
 
     return Counterfactuals(
         row=rows[order],
-        plan=joined(found.plan, np.zeros(n, np.int64)),
-        factual=joined(found.factual, np.full((n, width), np.nan)),
-        counterfactual=joined(found.counterfactual, np.full((n, width), np.nan)),
-        target=joined(found.target, np.ones(n, np.int64)),
-        found=joined(found.found, np.zeros(n, np.bool_)),
-        cost=None if found.cost is None else joined(found.cost, np.full(n, np.nan)),
-        status=joined(found.status.astype(object), np.full(n, str(Status.BAD_INPUT), dtype=object)).astype(np.str_),
+        plan=with_bad(found.plan, np.zeros(n, np.int64)),
+        factual=with_bad(found.factual, np.full((n, width), np.nan)),
+        counterfactual=with_bad(found.counterfactual, np.full((n, width), np.nan)),
+        target=with_bad(found.target, np.ones(n, np.int64)),
+        found=with_bad(found.found, np.zeros(n, np.bool_)),
+        cost=None if found.cost is None else with_bad(found.cost, np.full(n, np.nan)),
+        status=with_bad(found.status.astype(object), np.full(n, str(Status.BAD_INPUT), dtype=object)).astype(np.str_),
     )
+
+
+def _lines(table: pa.Table, at: NDArray[np.intp]) -> pa.Table:
+    """Some of a table's lines; the table itself where that is all of it."""
+    return table if is_everyone(at, len(table)) else table.take(pa.array(at))

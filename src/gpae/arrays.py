@@ -3,12 +3,24 @@
 ``B`` rows in a batch, ``D`` encoded columns, ``d`` latent dimensions, ``S`` random Fourier features.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Flags", "Floats", "Indices", "Labels", "Mask", "Probabilities", "Rows"]
+__all__ = [
+    "Flags",
+    "Floats",
+    "Indices",
+    "Labels",
+    "Mask",
+    "Probabilities",
+    "Rows",
+    "is_everyone",
+    "joined",
+    "picked",
+    "placed",
+]
 
 Rows: TypeAlias = NDArray[np.float64]
 """Encoded rows, B x D, in [0, 1] for values inside the training range."""
@@ -25,3 +37,33 @@ Probabilities: TypeAlias = NDArray[np.float64]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Indices: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+
+T = TypeVar("T", bound=np.generic)
+
+# Mostly everybody is asked about, answered and written down in one order. To fetch the memory of a large table takes
+# longer than to see that it would be a copy.
+
+
+def is_everyone(index: NDArray[np.intp], n: int) -> bool:
+    """Whether these are all of n rows, in their order."""
+    return len(index) == n and bool((index == np.arange(n)).all())
+
+
+def picked(index: NDArray[np.intp], *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Rows of some tables of one length; the tables themselves where that is everyone."""
+    return tables if is_everyone(index, len(tables[0])) else tuple(table[index] for table in tables)
+
+
+def joined(*parts: NDArray[T]) -> NDArray[T]:
+    """One after the other; a part itself where all others are empty."""
+    there = [part for part in parts if len(part)]
+    return there[0] if len(there) == 1 else np.concatenate(parts)
+
+
+def placed(n: int, index: NDArray[np.intp], table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows of a table at their places among n; NaN elsewhere."""
+    if is_everyone(index, n):
+        return table
+    whole = np.full((n, *table.shape[1:]), np.nan)
+    whole[index] = table
+    return whole

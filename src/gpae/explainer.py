@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gpae.arrays import Labels, Mask, Rows
+from gpae.arrays import Labels, Mask, Rows, joined, picked
 from gpae.artefact import State
 from gpae.classifier import Classifier
 from gpae.errors import InputError
@@ -82,10 +82,10 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         lower, upper = self.layout_.box(X, kept)
         stuck = (lower == upper).all(axis=1)
         asked = np.flatnonzero(~there & ~stuck)
-        query = Query(X[asked], targets[asked], lower[asked], upper[asked])
+        query = Query(*picked(asked, X, targets, lower, upper))
         row, u = self._search(query, k, seed) if len(asked) else _nothing(X)
         good = self._verified(query, row, u)
-        return _long_form(X, targets, there, stuck, asked[row[good]], u[good])
+        return _long_form(X, targets, there, stuck, *picked(np.flatnonzero(good), asked[row], u))
 
     def _in_target(self, X: Rows, target: Labels) -> Mask:
         """Strictly on the target's side: at probability one half nothing is decided."""
@@ -98,8 +98,8 @@ class Explainer(BaseEstimator, ABC):  # type: ignore[misc]
         """An answer counts if the classifier says so and the person may become that row."""
         if not len(u):
             return np.zeros(0, dtype=np.bool_)
-        can_be = allowed(self.layout_, u, query.x[row], query.lower[row], query.upper[row])
-        return can_be & self._in_target(u, query.target[row])
+        x, lower, upper, target = picked(row, query.x, query.lower, query.upper, query.target)
+        return allowed(self.layout_, u, x, lower, upper) & self._in_target(u, target)
 
     @final
     def proposals(self, freedom: Freedom, seed: int = 0) -> tuple[Labels, Rows]:
@@ -137,11 +137,9 @@ def _long_form(X: Rows, target: Labels, there: Mask, stuck: Mask, row: Labels, u
     A row of which nothing may change is the one case that needs no search to be proved infeasible.
     """
     without = left_out(len(X), row)
-    rows = np.concatenate([row, without])
-    order = np.argsort(rows, kind="stable")
-    rows = rows[order]
-    answers = np.concatenate([u, np.full((len(without), X.shape[1]), np.nan)])[order]
-    found = np.concatenate([np.ones(len(row), bool), np.zeros(len(without), bool)])[order]
+    rows, answers = joined(row, without), joined(u, np.full((len(without), X.shape[1]), np.nan))
+    found = np.arange(len(rows)) < len(row)
+    rows, answers, found = picked(np.argsort(rows, kind="stable"), rows, answers, found)
     first = np.searchsorted(rows, rows, side="left")
     without_plan = np.where(stuck[rows], Status.INFEASIBLE, Status.NOT_FOUND)
     status = np.where(found, Status.FOUND, np.where(there[rows], Status.ALREADY_FAVOURABLE, without_plan))

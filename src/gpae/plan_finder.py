@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpae.arrays import joined, picked
 from gpae.clock import NEVER, Deadline
 from gpae.progress import report
 from gpae.proofs.certificate import Certificate, Prove
@@ -95,22 +96,21 @@ class Plans:
 
     def counterfactuals(self, freedom: Freedom) -> Counterfactuals:
         """One entry a plan, and one for each of the people without any."""
-        none = Found(np.zeros(0, dtype=np.intp), freedom.x[:0], np.zeros(0))
-        found = Found.joined([none, *self.found])
+        found = Found.joined(self.found or [Found(np.zeros(0, dtype=np.intp), freedom.x[:0], np.zeros(0))])
         without = left_out(len(freedom), found.row)
-        row = np.concatenate([found.row, without])
-        order = np.argsort(row, kind="stable")
-        u = np.concatenate([found.u, np.full((len(without), freedom.x.shape[1]), np.nan)])[order]
-        row = row[order]
+        row, u = joined(found.row, without), joined(found.u, np.full((len(without), freedom.x.shape[1]), np.nan))
+        cost = joined(found.cost, np.full(len(without), np.nan))
+        row, u, cost = picked(np.argsort(row, kind="stable"), row, u, cost)
+        (factual,) = picked(row, freedom.x)
         return Counterfactuals(
             row=row,
             plan=np.arange(len(row)) - np.searchsorted(row, row),
-            factual=freedom.x[row],
+            factual=factual,
             counterfactual=u,
             target=np.ones(len(row), dtype=np.int64),
             found=~np.isnan(u).any(axis=1),
             status=self.status[row],
-            cost=np.concatenate([found.cost, np.full(len(without), np.nan)])[order],
+            cost=cost,
         )
 
 
@@ -180,8 +180,7 @@ class PlanFinder:
 
     def priced(self, freedom: Freedom, others: Counterfactuals, taste: Taste) -> Found:
         """What a method has found by itself, and what that costs by the measure of this search."""
-        at = np.flatnonzero(others.found)
-        row, u = others.row[at].astype(np.intp), others.counterfactual[at]
+        row, u = picked(np.flatnonzero(others.found), others.row.astype(np.intp), others.counterfactual)
         cost = np.zeros(len(row))
         for part in NEVER.portions(len(row), _PRICED, _PRICED):
             people = freedom.rows(row[part])

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gpae.arrays import Mask, Rows
+from gpae.arrays import Mask, Rows, picked
 from gpae.errors import InputError
 from gpae.learnt import Learnt
 from gpae.models.given_model import logit_of
@@ -82,7 +82,8 @@ class WrittenPlans:
 
     def figures(self) -> dict[str, pa.Array]:
         """Our own columns, by name."""
-        u, x = self.judged.rows[self.sound], self.found.factual[self.sound]
+        u, x = picked(np.flatnonzero(self.sound), self.judged.rows, self.found.factual)
+        way = u - x
         logits = logit_of(self.judged.probability[self.sound])
         log_density, trust = self._log_density(u), self.learnt.trust
         cost = np.full(len(self.sound), np.nan) if self.found.cost is None else self.found.cost
@@ -93,7 +94,7 @@ class WrittenPlans:
             "status": pa.array(status.astype(object), pa.string()),
             "found": pa.array(self.sound, pa.bool_()),
             "probability": self._at_plans(self.judged.probability[self.sound]),
-            "distance": self._at_plans(np.linalg.norm(u - x, axis=1)),
+            "distance": self._at_plans(np.sqrt(np.einsum("ij,ij->i", way, way))),
             "changes": self._at_plans(self.learnt.codec.layout.n_changes(u, x)),
             "log_density": self._at_plans(log_density),
             "plausibility": self._at_plans(self._plausibility(log_density)),

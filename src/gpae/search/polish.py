@@ -114,14 +114,16 @@ def _settle(
     """Pin the discrete columns to the levels nearest to ``categories`` and solve for the others; then snap."""
     discrete = torch.as_tensor(layout.discrete)
     if discrete.any():
-        held = discrete | torch.as_tensor(layout.fixed)
-        pinned = torch.where(discrete, _snap(problem, layout, categories), start)
+        columns = discrete.nonzero().squeeze(1)
+        pins = _snap(problem, layout, categories)[:, columns]
         # who is pinned where the solution was stays there
-        moved = ((pinned - start).abs() > _MOVED).any(1).nonzero().squeeze(1)
-        part, start = problem.rows(moved), pinned.clone()
-        lower, upper = (torch.where(discrete, pinned[moved], bound) for bound in (part.lower, part.upper))
-        reduced = Problem(part.x, lower, upper, part.beta, part.sign, part.margin)
-        start[moved] = newton.solve(surface, reduced, start=pinned[moved], tolerance=newton.COARSE, held=held).u
+        moved = ((pins - start[:, columns]).abs() > _MOVED).any(1).nonzero().squeeze(1)
+        start = start.index_copy(1, columns, pins)
+        part = problem.rows(moved)
+        lower, upper = (bound.index_copy(1, columns, pins[moved]) for bound in (part.lower, part.upper))
+        held = discrete | torch.as_tensor(layout.fixed)
+        solve = partial(newton.solve, surface, tolerance=newton.COARSE, held=held)
+        start[moved] = solve(replace(part, lower=lower, upper=upper), start=start[moved]).u
     return _snap(problem, layout, start)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpae.arrays import joined, picked
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.search.refine import Judge, refine
 from gpae.search.worth import Taste, Worth
@@ -38,9 +39,8 @@ class Found:
     @classmethod
     def joined(cls, parts: "list[Found]") -> "Found":
         """One after the other, then in order."""
-        row, u, cost = (np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "u", "cost"))
-        order = np.lexsort((cost, row))
-        return cls(row[order], u[order], cost[order])
+        row, u, cost = (joined(*(getattr(part, name) for part in parts)) for name in ("row", "u", "cost"))
+        return cls(*picked(np.lexsort((cost, row)), row, u, cost))
 
 
 def search_plans(

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gpae.arrays import picked
 from gpae.search.neighbourhood import Neighbourhood
 from gpae.table.constraint import Array
 from gpae.table.freedom import Freedom
@@ -54,10 +55,12 @@ class Worth:
 
     def way(self, person: NDArray[np.intp], U: Array) -> Array:
         """The squared way in standard deviations, and the changes."""
-        x, layout = self.freedom.x[person], self.freedom.layout
-        step = np.square((U - x) * self.near.around.scale) * np.where(layout.continuous, self.taste.numbers, 1.0)
-        way = np.add.reduceat(step, [block.start for block in layout.features], axis=1)
-        return np.asarray((0.5 * way + self.taste.change * layout.changed(U, x)) @ self.freedom.weights)
+        (x,), layout = picked(person, self.freedom.x), self.freedom.layout
+        step, weights = (U - x) * self.near.around.scale, self.freedom.weights
+        column = np.repeat(weights, [block.width for block in layout.features])
+        column = 0.5 * column * np.where(layout.continuous, self.taste.numbers, 1.0)
+        changes = np.einsum("ij,j->i", layout.changed(U, x), self.taste.change * weights)
+        return np.asarray(np.einsum("ij,ij,j->i", step, step, column) + changes)
 
     def far(self, person: NDArray[np.intp], U: Array) -> Array:
         """The distance to the nearest favourable people."""

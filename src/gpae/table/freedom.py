@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from gpae.arrays import is_everyone
 from gpae.table.change import Change, forbidden
 from gpae.table.constraint import Array, Constraint, Mask, People, Sums, judged
 from gpae.table.constraints.cost import Cost
@@ -118,6 +119,8 @@ class Freedom:
 
     def rows(self, index: NDArray[np.intp]) -> "Freedom":
         """Some of the people, who may come more than once."""
+        if is_everyone(index, len(self)):
+            return self
         return replace(
             self,
             constraints=tuple(constraint.of_rows(index) for constraint in self.constraints),
@@ -165,7 +168,7 @@ class Freedom:
 
         ``person`` says whose plan each is; None: one of each, in order.
         """
-        at = slice(None) if person is None else person
+        at = slice(None) if person is None or is_everyone(person, len(self)) else person
         values = self.layout.to_user(U)
         for bounds in (self.least, self.most):
             for i in np.flatnonzero(np.isfinite(bounds).any(axis=0)).tolist():

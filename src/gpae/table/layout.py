@@ -230,7 +230,9 @@ class Layout:
 
     def changed(self, U: Array, X: Array) -> Mask:
         """Return which features differ, B x F."""
-        return np.asarray(np.logical_or.reduceat(np.abs(U - X) > SAME, self._starts, axis=1))
+        apart = U - X
+        np.abs(apart, out=apart)
+        return np.asarray(np.logical_or.reduceat(apart > SAME, self._starts, axis=1))
 
     def __hash__(self) -> int:
         """That of the blocks, counted once: what is packed for a layout is looked up at every step of a search."""
