@@ -140,8 +140,11 @@ def test_a_start_is_where_it_begins() -> None:
     torch.testing.assert_close(again.u[done], first.u[done], rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize(("iterations", "full"), [(20, False), (1, True)])
 @pytest.mark.parametrize("held", [(1, 3), (0,), (0, 1, 2, 3)])
-def test_a_column_that_is_held_counts_as_one_that_cannot_move(held: tuple[int, ...]) -> None:
+def test_a_column_that_is_held_counts_as_one_that_cannot_move(
+    held: tuple[int, ...], iterations: int, full: bool
+) -> None:
     surface = drawn(60, 5, 3)
     problem = refused(surface)
     still = torch.zeros(5, dtype=torch.bool)
@@ -154,7 +157,9 @@ def test_a_column_that_is_held_counts_as_one_that_cannot_move(held: tuple[int, .
     wide = packed(surface)
     for a, b in zip(narrow.evaluate(pinned, elsewhere), wide.evaluate(pinned, elsewhere), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
-    one, other = (lanes.solve(pinned, elsewhere, tolerance=3e-4, iterations=20) for lanes in (narrow, wide))
+    one, other = (
+        lanes.solve(pinned, elsewhere, tolerance=3e-4, iterations=iterations, full=full) for lanes in (narrow, wide)
+    )
     assert torch.equal(one.u[:, still], elsewhere[:, still])
     same = (one.u - other.u).abs().amax(1) <= 1e-8
     assert same.double().mean() >= 0.98  # bits differ, and a row on the edge of two ways may take the other

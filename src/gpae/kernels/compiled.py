@@ -27,7 +27,7 @@ _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared")
 _SECONDS = 120
 _HERE = Path(__file__).parent
-_HEADERS = ("vectors.h", "layout.h", "along.h", "queue.h")
+_HEADERS = tuple(sorted(path.name for path in _HERE.glob("*.h")))
 
 _log = logging.getLogger(__name__)
 _reasons: dict[str, str] = {}

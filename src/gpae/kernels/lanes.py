@@ -180,7 +180,7 @@ def log_constant(density: Tilt) -> float:
 def _tables(
     model: AutoEncoder, density: Tilt, columns: tuple[NDArray[np.int64], NDArray[np.int64]], width: int, real: type
 ) -> tuple[NDArray[Any], ...]:
-    """The tables of newton.c's Surface, in its order; ``columns`` are the open and the held ones."""
+    """The tables of point.h's Surface, in its order; ``columns`` are the open and the held ones."""
     more = -len(model.encoder.frequencies) % _FEATURES
     open_, held = (model.encoder.frequencies[:, part].numpy() for part in columns)
     frequencies = np.pad(open_, ((0, more), (0, width - open_.shape[1])))

@@ -33,7 +33,7 @@ SHEAF = 8
 
 
 class PackedSurface(ctypes.Structure):
-    """The Surface of newton.c and of polish.c: three sizes, then where the tables lie."""
+    """The Surface of point.h and of along.h: three sizes, then where the tables lie."""
 
     _fields_ = (("sizes", ctypes.c_int64 * 3), ("tables", ctypes.c_void_p * 18))
 

@@ -12,7 +12,7 @@ _AT_BOUND: tl.constexpr = tl.constexpr(1e-6)
 
 @triton.jit
 def sine_cosine(a):
-    """After Cody and Waite, with the polynomials of Cephes: newton.c's, in single precision."""
+    """After Cody and Waite, with the polynomials of Cephes: vectors.h's, in single precision."""
     shifted = a * 0.636619772367581343 + 12582912.0
     q = shifted - 12582912.0
     r = a - q * 1.5703125

@@ -1,5 +1,8 @@
 /* Vectors of REAL, the sine and cosine of one, and phases; LATENT is the latent dimension, where there is one. */
 
+#ifndef VECTORS_H
+#define VECTORS_H
+
 #ifdef __AVX512F__
 #include <immintrin.h>
 #endif
@@ -156,3 +159,5 @@ static inline void add_to_sheaf(const REAL *z, const vec *x, int64_t columns, ve
     }
     for (int s = 0; s < SHEAF; s++) phase[s] = sum[s];
 }
+
+#endif
