@@ -180,7 +180,7 @@ def _recent(model: AutoEncoder) -> _Recent:
 
 @lru_cache(maxsize=32)
 def _folded(model: AutoEncoder) -> Float[Tensor, "S+1 d+1"]:
-    both = torch.cat([model.encoder_weights, (model.encoder_weights @ model.theta).unsqueeze(1)], dim=1)
+    both = torch.cat([model.encoder_weights, model.logit_weights.unsqueeze(1)], dim=1)
     offset = torch.cat([torch.zeros_like(model.theta), model.theta0.reshape(1)])
     return torch.cat([both, offset.unsqueeze(0)])
 

@@ -44,7 +44,7 @@ class CompiledSlopes:
         compiled = library("slopes.c", **MACROS["single"])
         if compiled is None or model.theta.is_cuda:
             return None
-        fmap, v = model.encoder, model.encoder.amplitude * (model.encoder_weights @ model.theta)
+        fmap, v = model.encoder, model.encoder.amplitude * model.logit_weights
         S, D = fmap.frequencies.shape
         more = -S % SHEAF
         given = (

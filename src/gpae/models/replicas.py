@@ -68,7 +68,7 @@ class Replicas:
         prior = 1.0 / (classifier.classification_weight_ * float(model.theta.square().sum()))
         hessian = prior * torch.eye(n_features, dtype=torch.float64)
         pull = torch.zeros(n_features, half, dtype=torch.float64)
-        v = torch.cat([model.encoder_weights @ model.theta, model.theta0.reshape(1)])
+        v = torch.cat([model.logit_weights, model.theta0.reshape(1)])
         for part in torch.arange(len(rows)).split(_CHUNK):
             phi = _with_one(features(model.encoder, rows[part]))
             p = torch.sigmoid(phi @ v)

@@ -49,6 +49,14 @@ class AutoEncoder:
         D = Z.shape[1]
         return product(weighted, (Z.unsqueeze(2) * Z.unsqueeze(1)).flatten(1)).unflatten(1, (D, D))
 
+    @property
+    def logit_weights(self) -> Float[Tensor, " S"]:
+        """v = W_e theta, each feature's weight in the logit: both linear maps in one.
+
+        Latent by latent, so that its last bits do not depend on where in memory the weights lie.
+        """
+        return (self.encoder_weights.contiguous() * self.theta).sum(1)
+
     def stretched(self, units: Float[Tensor, " D"]) -> "AutoEncoder":
         """Of rows whose columns were multiplied by ``units``."""
         return replace(self, encoder=FourierMap(self.encoder.frequencies / units, self.encoder.phases))
@@ -77,7 +85,7 @@ def logit_with_gradient(
     model: AutoEncoder, x: Float[Tensor, "B D"]
 ) -> tuple[Float[Tensor, " B"], Float[Tensor, "B D"]]:
     """Return g and dg / dx; both linear maps fold into one vector v = W_e theta, so d does not enter the cost."""
-    v = model.encoder.amplitude * (model.encoder_weights @ model.theta)
+    v = model.encoder.amplitude * model.logit_weights
     argument = phase(model.encoder, x)
     gradient = product(argument.sin() * -v, model.encoder.frequencies)
     return argument.cos_() @ v + model.theta0, gradient

@@ -74,7 +74,7 @@ class Cosines:
         total = size @ (1.0 + Z.abs() @ far + c.abs()) + model.theta0.abs()
         return cls(
             float(model.theta0),
-            amplitude * (model.encoder_weights @ model.theta),
+            amplitude * model.logit_weights,
             Z[:, free],
             c + Z @ fixed,
             2.0 * operations * epsilon * float(total),

@@ -61,7 +61,7 @@ def _arrays(classifier: Any, width: int, maps: list[Map]) -> dict[str, Array]:
     return {
         "frequencies": np.concatenate([matrix @ Z[:, columns].T for columns, matrix, _ in maps]),
         "phases": model.encoder.phases.numpy() + Z @ shift,
-        "weights": model.encoder.amplitude * (model.encoder_weights @ model.theta).numpy(),
+        "weights": model.encoder.amplitude * model.logit_weights.numpy(),
         "bias": model.theta0.numpy(),
     }
 
