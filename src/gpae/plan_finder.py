@@ -30,7 +30,7 @@ Refit = Callable[[Freedom, Array, Array], Proposals]
 
 _PRICED = 8192
 """Plans that are priced together at most: their neighbours are a large table."""
-_TOGETHER = 1024
+_TOGETHER = 2048
 """People who are searched for together at most,"""
 _AT_FIRST = 16
 """and how many at first where there is a deadline: how long they take says how many come next."""

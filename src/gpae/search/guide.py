@@ -30,8 +30,8 @@ from gpae.table.freedom import Freedom
 
 __all__ = ["Kernel", "Said", "straight_ways"]
 
-_TILE = 32
-"""People who are led together: as quick as more, and one alone has to wait for fewer."""
+_TILE = 128
+"""People who are led together: fewer take longer each, and one alone has to wait for no more."""
 _STEPS = 4
 _SHORTEST = 1e-12
 
