@@ -7,16 +7,9 @@ import torch
 from tests.conftest import SMALL
 
 from gpae.models.column_kinds import ColumnKinds
-from gpae.models.counternet import (
-    CounterNetClassifier,
-    Described,
-    Generator,
-    LossWeights,
-    People,
-    Predictor,
-    Schedule,
-    Training,
-)
+from gpae.models.counternet import CounterNetClassifier, Generator, Predictor
+from gpae.models.counternet_judge import Described
+from gpae.models.counternet_training import LossWeights, People, Schedule, Training
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.table.codec import Codec
 from gpae.table.layout import Layout

@@ -14,17 +14,9 @@ from gpae.errors import InputError, one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.budget import batches_and_epochs
 from gpae.models.column_kinds import ColumnKinds
-from gpae.models.counternet import (
-    CounterNetClassifier,
-    Described,
-    Generator,
-    Judge,
-    LossWeights,
-    People,
-    Predictor,
-    Schedule,
-    Training,
-)
+from gpae.models.counternet import CounterNetClassifier, Generator, Predictor
+from gpae.models.counternet_judge import Described, Judge
+from gpae.models.counternet_training import LossWeights, People, Schedule, Training
 from gpae.models.explained import explained_classifier
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.models.held_out import held_out_tenth
