@@ -81,11 +81,13 @@ def progress() -> Iterator[None]:
 def _log(console: "Console", now: Callable[[], float] = time.monotonic) -> Any:
     begun: dict[str, tuple[float, float]] = {}
     told: dict[str, tuple[float, float]] = {}
+    reached: dict[str, float] = {}
 
     def tell(stage: str, share: float) -> None:
         at = now()
-        if stage not in begun:
-            # a study that is resumed begins with a share that took no time
+        before, reached[stage] = reached.get(stage), share
+        if before is None or share < before:
+            # the first time, or the same work over again; a study that is resumed begins with a share that took no time
             begun[stage] = told[stage] = (at, share)
             console.print(f"{stage} ...", markup=False)
         elif at - told[stage][0] >= _LINE_EVERY and share > told[stage][1]:
@@ -123,12 +125,16 @@ def _bars(console: "Console") -> "Progress":
 
 def _draw(bars: "Progress") -> Any:
     tasks: dict[str, Any] = {}
+    reached: dict[str, float] = {}
 
     def move(stage: str, share: float) -> None:
         if stage not in tasks:
             for earlier in tasks.values():  # stopped early, which is no failure
                 bars.update(earlier, completed=1.0)
             tasks[stage] = bars.add_task(stage, total=1.0)
+        if share < reached.get(stage, share):  # the same work over again
+            bars.reset(tasks[stage])
+        reached[stage] = share
         bars.update(tasks[stage], completed=share)
 
     return move
