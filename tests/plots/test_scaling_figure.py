@@ -34,3 +34,10 @@ def test_a_size_that_was_not_varied_has_no_panel() -> None:
     rows, sizes = tables()
     figure = scaling_figure(rows, sizes[sizes["varied"].isin(["S", "k"])])
     assert len([axes for axes in figure.axes if axes.get_visible()]) == 4
+
+
+def test_sizes_too_near_each_other_share_a_label() -> None:
+    rows, sizes = tables()
+    sizes = sizes[sizes["varied"] == "D"].assign(size=[24, 26, 35])
+    columns = scaling_figure(rows, sizes).axes[2]
+    assert columns.get_xticks().tolist() == [24, 35]

@@ -14,6 +14,8 @@ __all__ = ["scaling_figure"]
 
 _WORDS = {"S": "Fourier features S", "d": "latents d", "D": "columns D", "k": "plans a person k"}
 _COLOURS = (FAVOURABLE, REFUSED)
+_APART = 1.3
+"""How many times the last label's size the next one has at least."""
 
 
 def scaling_figure(rows: "pd.DataFrame", sizes: "pd.DataFrame") -> "Figure":
@@ -34,7 +36,7 @@ def scaling_figure(rows: "pd.DataFrame", sizes: "pd.DataFrame") -> "Figure":
     _lines(panels[0], rows, "rows", "seconds", "people", "seconds")
     headline(panels[0], "Time")
     _lines(panels[1], rows, "rows", "peak_mib", "people", "MiB", fitted=False)
-    panels[1].set_ylim(bottom=0)
+    panels[1].set_ylim(0, 1.3 * rows["peak_mib"].max())
     headline(panels[1], "Peak memory, streamed")
     for axes, name in zip(panels[2:], varied, strict=False):
         _lines(axes, sizes[sizes["varied"] == name], "size", "us_per_row", _WORDS[name], "microseconds a person")
@@ -52,7 +54,7 @@ def _lines(axes: "Axes", table: "pd.DataFrame", x: str, y: str, xlabel: str, yla
     if fitted:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.set_xticks(sorted(set(table[x])))
+    axes.set_xticks(_apart(sorted(set(table[x]))))
     for colour, (name, lines) in zip(_COLOURS, table.groupby("dataset", sort=False), strict=False):
         power = f", exponent {lines['exponent'].iloc[0]:.2f}" if fitted else ""
         axes.plot(lines[x], lines[y], color=colour, marker="o", markersize=4.5, linewidth=1.4, label=f"{name}{power}")
@@ -62,3 +64,12 @@ def _lines(axes: "Axes", table: "pd.DataFrame", x: str, y: str, xlabel: str, yla
     axes.grid(True, color=RULE, linewidth=0.5, alpha=0.5)
     axes.legend(fontsize=SMALL, frameon=False, labelcolor=INK)
     tidy(axes, xlabel, ylabel)
+
+
+def _apart(sizes: list[float]) -> list[float]:
+    """The sizes that have room for a label."""
+    labelled = sizes[:1]
+    for size in sizes[1:]:
+        if size >= _APART * labelled[-1]:
+            labelled.append(size)
+    return labelled

@@ -30,7 +30,7 @@ def by_sizes(
 ) -> pd.DataFrame:
     """Seconds of a plan against each size, the others as in the paper, and the exponent that fits.
 
-    Plans by the method itself on encoded rows; several plans by the search for several.
+    Plans by the method itself on encoded rows; against k by the search for several, which can search for one too.
     """
     tables = [
         _line_up(dataset, name, values, n_rows, seed) for name, values in (SIZES if sizes is None else sizes).items()
@@ -48,8 +48,10 @@ def _line_up(dataset: Dataset, name: str, values: Sequence[float], n_rows: int, 
     return table.assign(us_per_row=1e6 * table["seconds"] / n_rows, exponent=exponent(table["size"], table["seconds"]))
 
 
-def _subjects(dataset: Dataset, name: str, values: Sequence[float], seed: int) -> Iterator[tuple[float, Subject, int]]:
-    """For each value the size it stands for, an explainer of that size, and how many plans it is asked for."""
+def _subjects(
+    dataset: Dataset, name: str, values: Sequence[float], seed: int
+) -> Iterator[tuple[float, Subject, int | None]]:
+    """For each value the size it stands for, an explainer of that size, and how many plans it is asked for, if that."""
     whole = _subject(dataset, seed) if name == "k" else None
     for value in values:
         if whole is not None:
@@ -58,7 +60,7 @@ def _subjects(dataset: Dataset, name: str, values: Sequence[float], seed: int) -
         settings: dict[str, Any] = {"S": {"n_features": int(value)}, "d": {"latent_dim": int(value)}}.get(name, {})
         kept = None if name != "D" else _some(dataset.features, value)
         subject = _subject(dataset, seed, kept, **settings)
-        yield (subject.explainer.learnt_.codec.layout.width if name == "D" else value), subject, 1
+        yield (subject.explainer.learnt_.codec.layout.width if name == "D" else value), subject, None
 
 
 def _some(features: Sequence[str], share: float) -> tuple[str, ...]:
@@ -72,8 +74,8 @@ def _subject(dataset: Dataset, seed: int, features: tuple[str, ...] | None = Non
     return Subject(dataset.name, explainer, refused(explainer, dataset, seed))
 
 
-def _search(subject: Subject, n_rows: int, k: int) -> None:
-    if k == 1:
+def _search(subject: Subject, n_rows: int, k: int | None) -> None:
+    if k is None:
         subject.explainer.method_.explain(subject.encoded(n_rows), 1)
     else:
-        subject.explainer.explain(subject.rows(n_rows), k=k)
+        subject.explainer.explain(subject.rows(n_rows), k=k, prefer="plausible")
