@@ -1,11 +1,9 @@
 """FACE: become a real person of the other class, along a path of real people."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 
 from gpae.arrays import Labels, Mask, Rows
 from gpae.artefact import State
@@ -13,6 +11,8 @@ from gpae.classifier import Classifier
 from gpae.errors import InputError, one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import explained_classifier
+from gpae.models.face_cells import Cells
+from gpae.models.face_graph import Graph, Nodes
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.neighbours import (
     NOWHERE,
@@ -25,54 +25,14 @@ from gpae.numerics.neighbours import (
     within_hops,
 )
 from gpae.table.layout import Layout
-from gpae.table.schema import Change
 
-__all__ = ["FACE", "Graph"]
-
-Nodes = NDArray[np.int64]
+__all__ = ["FACE"]
 
 _CHUNK = 512
 """People at a time: they are compared with all nodes."""
 _LAST_RESORT = 500
 """Targets tried, by plain distance, for a person to whom no path leads to an answer."""
 _CARLA_SIZES, _CARLA_FRACTION, _CARLA_EXTRA = (47, 50, 53), 0.05, 3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph:
-    """The rows that are nodes and, nearest first, the neighbours of each in its cell: what takes longest to learn."""
-
-    rows: Rows
-    cell: Labels
-    neighbours: Nodes
-    """n x k; NOWHERE where a cell has fewer."""
-    length: Rows
-
-    @classmethod
-    def of(cls, rows: Rows, cell: Labels, k: int) -> "Graph":
-        """The k nearest other rows of the same cell and their distances."""
-        neighbours = np.full((len(rows), k), NOWHERE, dtype=np.int64)
-        length = np.full((len(rows), k), np.inf)
-        for one in np.unique(cell):
-            inside = np.flatnonzero(cell == one)
-            m = min(k, len(inside) - 1)
-            if m:
-                distance, near = NearestNeighbors(n_neighbors=m).fit(rows[inside]).kneighbors()
-                neighbours[inside, :m], length[inside, :m] = inside[near], distance
-        return cls(rows, cell, neighbours, length)
-
-    def nearest(self, k: int) -> "Graph":
-        """With the k nearest alone."""
-        return replace(self, neighbours=self.neighbours[:, :k], length=self.length[:, :k])
-
-    def check(self, rows: Rows, cell: Labels, k: int) -> None:
-        """Refuse a graph of other nodes, or of too few neighbours."""
-        if not (np.array_equal(self.rows, rows) and np.array_equal(self.cell, cell)):
-            raise InputError("the graph was made of other rows, or with other features fixed; leave it out")
-        if self.neighbours.shape[1] < k:
-            raise InputError(
-                f"the graph has {self.neighbours.shape[1]} neighbours a node, {k} are wanted; leave it out"
-            )
 
 
 class FACE(Explainer):
@@ -120,7 +80,7 @@ class FACE(Explainer):
     classifier_: GPAEClassifier
     graph_: Graph
     """Set by ``fit`` alone."""
-    cells_: "_Cells"
+    cells_: Cells
     nodes_: "_Nodes"
 
     def __init__(
@@ -176,7 +136,7 @@ class FACE(Explainer):
         self._check_parameters()
         model = self.classifier_ = explained_classifier(self.classifier, X, y, validation)
         rows = np.unique(self._sample(X), axis=0)  # people who coincide are one node
-        self.cells_ = _Cells.of(self.layout_, X, self.bins)
+        self.cells_ = Cells.of(self.layout_, X, self.bins)
         cell = self.cells_(rows)
         self.graph_ = self._graph(rows, cell)
         near = self.graph_.nearest(max(self._sizes))
@@ -286,7 +246,7 @@ class FACE(Explainer):
         """Rebuild from :meth:`state`."""
         self.layout_ = layout
         self.classifier_ = GPAEClassifier.from_state(state.part("classifier"))
-        self.nodes_, self.cells_ = _Nodes(**state.part("nodes").arrays), _Cells(**state.part("cells").arrays)
+        self.nodes_, self.cells_ = _Nodes(**state.part("nodes").arrays), Cells(**state.part("cells").arrays)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,45 +260,6 @@ class _Nodes:
     source: Nodes
     neighbours: Nodes
     """n x k; no column where only the ways matter."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
-    """People who agree in what the schema fixes: in every level, and in the quantile bin of every number."""
-
-    levels: Labels
-    """Columns."""
-    numbers: Labels
-    """Columns."""
-    edges: Rows
-    """One line a number."""
-    known: Rows
-    """One line a cell: levels, then bins."""
-
-    @classmethod
-    def of(cls, layout: Layout, X: Rows, bins: int) -> "_Cells":
-        """Learn the bins and the cells that occur."""
-        fixed = np.zeros(layout.width, dtype=np.bool_)
-        for block in layout.features:
-            fixed[block.columns] = block.change is Change.fixed
-        levels, numbers = np.flatnonzero(fixed & ~layout.continuous), np.flatnonzero(fixed & layout.continuous)
-        edges = np.quantile(X[:, numbers], np.linspace(0, 1, bins + 1)[1:-1], axis=0).T
-        cells = cls(levels, numbers, edges, np.zeros((0, len(levels) + len(numbers))))
-        return replace(cells, known=np.unique(cells._keys(X), axis=0))
-
-    def _keys(self, X: Rows) -> Rows:
-        bins = (X[:, self.numbers, None] >= self.edges).sum(axis=2)
-        return np.concatenate([X[:, self.levels], bins], axis=1)
-
-    def __call__(self, X: Rows) -> Labels:
-        """The number of each row's cell; NOWHERE for one that training did not have."""
-        keys = self._keys(X)
-        if not keys.shape[1]:
-            return np.zeros(len(X), dtype=np.int64)
-        _, where = np.unique(np.concatenate([self.known, keys]), axis=0, return_inverse=True)
-        number = np.full(len(where), NOWHERE, dtype=np.int64)
-        number[where[: len(self.known)]] = np.arange(len(self.known))
-        return number[where[len(self.known) :]]
 
 
 def _first_different(row: Labels, u: Rows, k: int) -> tuple[Labels, Rows]:
