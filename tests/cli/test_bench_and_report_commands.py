@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from gpae.artefact import State
 from gpae.benchmark.plan import Plan
 from gpae.benchmark.record import Record
-from gpae.benchmark.studies import paper
+from gpae.benchmark.studies import correlations, digits, latents, paper
 
 Run = Callable[..., Any]
 
@@ -137,3 +139,24 @@ def ablated() -> pd.DataFrame:
         for metric in ("L2", "Diversity", "Instability", "DiscriminativePower", "IM1", "IM2")
     ]
     return pd.DataFrame(lines, columns=["parameter", "setting", "seed", "metric", "value"])
+
+
+def test_figures_that_cannot_be_read_any_more_are_made_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[str] = []
+
+    class Drawn:
+        def state(self) -> State:
+            return State({"a": np.zeros(1)}, {})
+
+    def making(name: str) -> Callable[..., Drawn]:
+        return lambda *_: made.append(name) or Drawn()  # type: ignore[func-returns-value]
+
+    for module, name in ((latents, "latents"), (correlations, "correlations"), (digits, "digits")):
+        monkeypatch.setattr(module, f"make_{name}", making(name))
+    assert run("bench", "figures", "-o", str(tmp_path)).code == 0
+    assert made == ["latents", "latents", "correlations", "digits"]
+    (tmp_path / "figures" / "correlations.figure").write_bytes(b"of another version")
+    assert run("bench", "figures", "-o", str(tmp_path)).code == 0
+    assert made[4:] == ["correlations"]

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gpae.report.paper_figures import paper_drawings
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reproduction.md"
 
@@ -25,6 +27,12 @@ def studies(tables):
 def test_the_page_holds_the_tables_of_the_records(tables, studies):
     page = PAGE.read_text(encoding="utf-8")
     assert tables.filled(page, studies) == page, "run benchmarks/reproduction_tables.py"
+
+
+def test_the_figures_of_the_paper_can_be_drawn_from_what_is_committed():
+    drawings, missing = paper_drawings(ROOT / "results")
+    assert not missing
+    assert len(drawings) == 7
 
 
 def test_a_page_without_a_table_is_refused(tables, studies):

@@ -97,7 +97,7 @@ def figures(output: Output = Path("results")) -> None:
         "correlations": lambda: make_correlations(shared),
         "digits": make_digits,
     }
-    missing = {name: make for name, make in makers.items() if not (folder / f"{name}.figure").is_file()}
+    missing = {name: make for name, make in makers.items() if not _can_be_read(folder / f"{name}.figure")}
     for name, make in missing.items():
         with progress():
             write_artefact(folder / f"{name}.figure", make().state())
@@ -105,6 +105,18 @@ def figures(output: Output = Path("results")) -> None:
         describe_run(folder, ["gpae", *sys.argv[1:]], made=list(missing))
     for name in makers:
         typer.echo(str(folder / f"{name}.figure"))
+
+
+def _can_be_read(file: Path) -> bool:
+    """Whether it is there, whole, and of the format that this version knows."""
+    from gpae.artefact import read_artefact
+    from gpae.errors import ArtefactError
+
+    try:
+        read_artefact(file)
+    except ArtefactError:
+        return False
+    return True
 
 
 def everything(output: Output = Path("results"), seeds: Seeds = 5, rows: Rows = 1000, workers: Workers = None) -> None:
