@@ -5,14 +5,14 @@ from typing import Literal
 
 import numpy as np
 
-from gpae.arrays import Labels, Mask, Rows
+from gpae.arrays import Indices, Labels, Mask, Rows
 from gpae.artefact import State
 from gpae.classifier import Classifier
 from gpae.errors import InputError, one_of
 from gpae.explainer import EXPLAINERS, Explainer, Query
 from gpae.models.explained import explained_classifier
 from gpae.models.face_cells import Cells
-from gpae.models.face_graph import Graph, Nodes
+from gpae.models.face_graph import Graph
 from gpae.models.gp_autoencoder import GPAEClassifier
 from gpae.numerics.neighbours import (
     NOWHERE,
@@ -171,7 +171,7 @@ class FACE(Explainer):
         furthest = np.where(np.isfinite(length), length, 0.0).max(axis=1, initial=0.0)
         return self._edges(len(length)).log_density(furthest) >= self.min_log_density
 
-    def _cheapest(self, neighbours: Nodes, length: Rows, targets: Mask) -> tuple[Rows, Nodes]:
+    def _cheapest(self, neighbours: Indices, length: Rows, targets: Mask) -> tuple[Rows, Indices]:
         """For either class as the target, each node's cost of the way there, and the target at its end (2 x n)."""
         graph = neighbour_graph(neighbours, self._edges(len(neighbours))(length))
         ways = [nearest_sources(graph, wanted) for wanted in targets]
@@ -197,7 +197,7 @@ class FACE(Explainer):
             row, u = np.concatenate([row, more_row]), np.concatenate([u, more_u])
         return _first_different(row, u, k)
 
-    def _valid_plans(self, query: Query, people: Labels, nodes: Nodes) -> tuple[Labels, Rows]:
+    def _valid_plans(self, query: Query, people: Labels, nodes: Indices) -> tuple[Labels, Rows]:
         """Those of each person's nodes that are an answer once they are rows which that person may become."""
         line, column = np.nonzero(nodes != NOWHERE)
         row = people[line]
@@ -205,7 +205,7 @@ class FACE(Explainer):
         good = self._verified(query, row, u)
         return row[good], u[good]
 
-    def _near_on_the_graph(self, x: Rows, target: Labels) -> Nodes:
+    def _near_on_the_graph(self, x: Rows, target: Labels) -> Indices:
         """The targets that each person's neighbours lead to, best first."""
         nodes = self.nodes_
         same = self.cells_(x)[:, None] == nodes.cell
@@ -219,7 +219,7 @@ class FACE(Explainer):
         order = np.lexsort((away, np.where(source == NOWHERE, np.inf, cost)), axis=1)
         return first_of_each(np.take_along_axis(source, order, axis=1))
 
-    def _hop_targets(self, joined: Nodes, target: Labels) -> Mask:
+    def _hop_targets(self, joined: Indices, target: Labels) -> Mask:
         """B x n: the targets a few hops past the first, on any of the graphs."""
         nodes = self.nodes_
         wanted, found = nodes.targets[target], np.zeros((len(joined), len(nodes.rows)), dtype=np.bool_)
@@ -231,7 +231,7 @@ class FACE(Explainer):
             found |= within_hops(graph, first, wanted, _CARLA_EXTRA)
         return found
 
-    def _near_in_space(self, x: Rows, target: Labels) -> Nodes:
+    def _near_in_space(self, x: Rows, target: Labels) -> Indices:
         """The nearest targets wherever they are, nearest first."""
         return nearest_rows(x, self.nodes_.rows, self.nodes_.targets[target], _LAST_RESORT)[0]
 
@@ -257,8 +257,8 @@ class _Nodes:
     cell: Labels
     targets: Mask
     cost: Rows
-    source: Nodes
-    neighbours: Nodes
+    source: Indices
+    neighbours: Indices
     """n x k; no column where only the ways matter."""
 
 

@@ -3,17 +3,13 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from gpae.arrays import Labels, Rows
+from gpae.arrays import Indices, Labels, Rows
 from gpae.errors import InputError
 from gpae.numerics.neighbours import NOWHERE
 
-__all__ = ["Graph", "Nodes"]
-
-Nodes = NDArray[np.int64]
-"""Numbers of nodes."""
+__all__ = ["Graph"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +18,7 @@ class Graph:
 
     rows: Rows
     cell: Labels
-    neighbours: Nodes
+    neighbours: Indices
     """n x k; NOWHERE where a cell has fewer."""
     length: Rows
 
