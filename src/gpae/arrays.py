@@ -16,6 +16,7 @@ __all__ = [
     "Mask",
     "Probabilities",
     "Rows",
+    "in_a_row",
     "is_everyone",
     "joined",
     "picked",
@@ -49,9 +50,18 @@ def is_everyone(index: NDArray[np.intp], n: int) -> bool:
     return len(index) == n and bool((index == np.arange(n)).all())
 
 
+def in_a_row(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+    """A slice where one place follows the other, which takes no memory; or else the places as they are."""
+    if not len(index) or index[-1] - index[0] != len(index) - 1:
+        return index
+    first, end = int(index[0]), int(index[-1]) + 1
+    return slice(first, end) if bool((index == np.arange(first, end)).all()) else index
+
+
 def picked(index: NDArray[np.intp], *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Rows of some tables of one length; the tables themselves where that is everyone."""
-    return tables if is_everyone(index, len(tables[0])) else tuple(table[index] for table in tables)
+    """Rows of some tables of one length; not copied where they follow each other."""
+    at = in_a_row(index)
+    return tuple(table[at] for table in tables)
 
 
 def joined(*parts: NDArray[T]) -> NDArray[T]:

@@ -79,24 +79,24 @@ static inline double worth_of_step(const Row *r, int64_t j, double step) {
 static inline double least_worth(const Search *q) { return q->n_best < TRIALS ? -INFINITY : q->best[TRIALS - 1].merit; }
 
 /* Weigh a move by the linear model, and keep it if it is among the best. */
-static void weigh(Search *q, Move m) {
+static void weigh(Search *q, const Move *m) {
     const Row *r = &q->row;
     const Layout *y = r->who.layout;
-    const int64_t at = y->start[m.feature], width = y->width[m.feature];
+    const int64_t at = y->start[m->feature], width = y->width[m->feature];
     double gain = 0, cost = 0, further = 0;
     int differs = 0;
     for (int64_t place = 0; place < width; place++) {
         const int64_t j = at + place;
-        const double step = after(y, &m, place) - r->u[j], metric = r->surface->metric[j];
+        const double step = after(y, m, place) - r->u[j], metric = r->surface->metric[j];
         differs |= fabs(step) > SAME;
         further += metric * step * (r->u[j] - r->who.x[j] + 0.5 * step);
         gain += step * r->grad_h[j], cost += step * (r->grad_f[j] + 0.5 * metric * step);
     }
-    m.cost = cost, m.merit = worth(r, gain, cost, further);
-    if (!differs || m.merit <= least_worth(q)) return;
+    const double merit = worth(r, gain, cost, further);
+    if (!differs || merit <= least_worth(q)) return;
     int place = q->n_best < TRIALS ? q->n_best++ : TRIALS - 1;
-    for (; place > 0 && q->best[place - 1].merit < m.merit; place--) q->best[place] = q->best[place - 1];
-    q->best[place] = m;
+    for (; place > 0 && q->best[place - 1].merit < merit; place--) q->best[place] = q->best[place - 1];
+    q->best[place] = (Move){m->feature, m->level, m->value, m->flag, cost, merit};
 }
 
 /* Steps on the grid, or all ranks. Each is first weighed by its distance in even steps, which takes no division. */
@@ -117,7 +117,7 @@ static void weigh_grid(Search *q, Move m, int64_t side) {
         const int64_t wish = ranks ? first + k : here + side * ((int64_t)1 << k);
         const int64_t to = wish < first ? first : wish > last ? last : wish;
         const double promise = even ? worth_of_step(r, at, off + stride * (double)(to - here)) : INFINITY;
-        if (promise > least_worth(q)) m.value = between(grid_value(y, f, to), low, high), weigh(q, m);
+        if (promise > least_worth(q)) m.value = between(grid_value(y, f, to), low, high), weigh(q, &m);
         /* longer steps end here as well, or cost no less and lose no less */
         if (to != wish || (tightening && !ranks && promise == -INFINITY)) return;
     }
@@ -131,7 +131,7 @@ static void weigh_free(Search *q, Move m, int64_t side) {
         const double wish = r->u[at] + FREE_STRIDE * (double)(side * (1 << k));
         const double to = between(wish, r->who.lower[at], r->who.upper[at]);
         m.value = nearest(&r->who, m.feature, to);
-        if (!isnan(m.value)) weigh(q, m);
+        if (!isnan(m.value)) weigh(q, &m);
         if (to != wish) return;
     }
 }
@@ -143,13 +143,13 @@ static void weigh_number(Search *q, int64_t f) {
     Move m = {.feature = f};
     if (own_is_inside(&r->who, f)) {
         m.value = r->who.x[at], m.flag = y->missing[f] ? r->who.x[at + 1] : 0;
-        weigh(q, m);
+        weigh(q, &m);
     }
     m.flag = 0;
     if (y->missing[f] && !inside(&r->who, at + 1, 0)) return;
-    if (y->missing[f] && same(nearest(&r->who, f, y->fill[f]), y->fill[f])) m.value = y->fill[f], weigh(q, m);
+    if (y->missing[f] && same(nearest(&r->who, f, y->fill[f]), y->fill[f])) m.value = y->fill[f], weigh(q, &m);
     for (int64_t c = y->first_code[f]; c < y->end_code[f]; c++)
-        if (inside(&r->who, at, y->codes[c])) m.value = y->codes[c], weigh(q, m);
+        if (inside(&r->who, at, y->codes[c])) m.value = y->codes[c], weigh(q, &m);
     /* steps go the one way that promises anything: up the decision, or down the objective */
     const int64_t side = (is_repairing(r) ? r->grad_h[at] : -r->grad_f[at]) > 0 ? 1 : -1;
     if (y->kind[f] != FREE) weigh_grid(q, m, side);
@@ -162,7 +162,7 @@ static void weigh_levels(Search *q, int64_t f) {
     for (int64_t level = 0; level < width; level++) {
         int open = 1;
         for (int64_t l = 0; l < width; l++) open &= inside(who, at + l, l == level);
-        if (open) weigh(q, (Move){.feature = f, .level = level});
+        if (open) weigh(q, &(Move){.feature = f, .level = level});
     }
 }
 

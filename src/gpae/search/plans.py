@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gpae.arrays import Labels, Mask, Rows
+from gpae.arrays import Labels, Mask, Rows, joined, picked
 from gpae.progress import report
 from gpae.search import newton, reference
 from gpae.search.experience import Experience
@@ -91,6 +91,8 @@ class PlanSearch:
         problem = self.problem(x, target, lower, upper)
         anchors = {1: torch.as_tensor(self.anchors), -1: torch.as_tensor(self.refused)}
         best = polish(self.surface, problem, self.layout, self.relax(problem).u, anchors)
+        if bool(best.valid.all()):
+            return best
         lost = (~best.valid & (problem.lower < problem.upper).any(1)).nonzero().squeeze(1)
         if not len(lost):
             return best
@@ -133,6 +135,6 @@ class _Found:
 
     def best_first(self) -> tuple[Labels, Rows]:
         """Each person's plans by rising objective."""
-        row, u = np.concatenate(self.row), np.concatenate(self.u)
-        order = np.lexsort((np.concatenate(self.cost), row))
-        return row[order], u[order]
+        row, u, cost = joined(*self.row), joined(*self.u), joined(*self.cost)
+        row, u = picked(np.lexsort((cost, row)), row, u)
+        return row, u

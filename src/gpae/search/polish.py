@@ -111,7 +111,7 @@ def _settle(
     categories: Float[Tensor, "B D"],
     start: Float[Tensor, "B D"],
 ) -> Float[Tensor, "B D"]:
-    """Pin the discrete columns to the levels nearest to ``categories`` and solve for the others; then snap."""
+    """Pin the discrete columns to the levels nearest to ``categories`` and solve for the others."""
     discrete = torch.as_tensor(layout.discrete)
     if discrete.any():
         columns = discrete.nonzero().squeeze(1)
@@ -124,7 +124,7 @@ def _settle(
         held = discrete | torch.as_tensor(layout.fixed)
         solve = partial(newton.solve, surface, tolerance=newton.COARSE, held=held)
         start[moved] = solve(replace(part, lower=lower, upper=upper), start=start[moved]).u
-    return _snap(problem, layout, start)
+    return start
 
 
 def _snap(problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
@@ -132,10 +132,11 @@ def _snap(problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Te
 
 
 def _finish(surface: Surface, problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Polished:
+    """Snap, repair and tighten."""
     if (compiled := finisher(surface, layout)) is not None:
         done = compiled.finish(problem.tensors(), u)
         return Polished(done.u, done.objective, done.h >= -_SLACK)
-    u = _local_search(surface, problem, layout, u, repairing=True, rounds=_REPAIRS)
+    u = _local_search(surface, problem, layout, _snap(problem, layout, u), repairing=True, rounds=_REPAIRS)
     u = _local_search(surface, problem, layout, u, repairing=False, rounds=_TIGHTENINGS)
     value, h = _evaluate(surface, problem, u)
     return Polished(u, value, h >= -_SLACK)

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from gpae.arrays import is_everyone
+from gpae.arrays import in_a_row, is_everyone
 from gpae.table.change import Change, forbidden
 from gpae.table.constraint import Array, Constraint, Mask, People, Sums, judged
 from gpae.table.constraints.cost import Cost
@@ -121,18 +121,19 @@ class Freedom:
         """Some of the people, who may come more than once."""
         if is_everyone(index, len(self)):
             return self
+        at = in_a_row(index)
         return replace(
             self,
             constraints=tuple(constraint.of_rows(index) for constraint in self.constraints),
-            x=self.x[index],
-            own=self.own[index],
-            lower=self.lower[index],
-            upper=self.upper[index],
-            least=self.least[index],
-            most=self.most[index],
-            open=tuple(None if mask is None else mask[index] for mask in self.open),
-            hopeless=self.hopeless[index],
-            reasons=self.reasons[index],
+            x=self.x[at],
+            own=self.own[at],
+            lower=self.lower[at],
+            upper=self.upper[at],
+            least=self.least[at],
+            most=self.most[at],
+            open=tuple(None if mask is None else mask[at] for mask in self.open),
+            hopeless=self.hopeless[at],
+            reasons=self.reasons[at],
         )
 
     def locked(self, features: Mask) -> "Freedom":
@@ -168,7 +169,7 @@ class Freedom:
 
         ``person`` says whose plan each is; None: one of each, in order.
         """
-        at = slice(None) if person is None or is_everyone(person, len(self)) else person
+        at = slice(None) if person is None else in_a_row(person)
         values = self.layout.to_user(U)
         for bounds in (self.least, self.most):
             for i in np.flatnonzero(np.isfinite(bounds).any(axis=0)).tolist():
