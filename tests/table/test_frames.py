@@ -129,6 +129,24 @@ def test_endless_numbers_and_broken_text_do_not_escape():
         to_arrow(pd.DataFrame({"a": pd.Series(["x", "\ud800"], dtype=object)}))
 
 
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i1", "i8", "u2", "u8", "?", "Int64", "string", "category"])
+def test_columns_of_pandas_are_what_arrow_makes_of_the_series(kind):
+    series = pd.Series([1, 0, 1], dtype="f8").astype(kind)
+    if series.dtype.kind == "f":
+        series[1] = float("nan")  # missing, and no number
+    frame = pd.DataFrame({"a": [0.5, 0.25, 0.125], "it": series, "z": ["x", None, "y"]})[::-1]
+    columns = to_arrow(frame)
+    assert list(columns) == ["a", "it", "z"]
+    expected = pa.Array.from_pandas(frame["it"])
+    assert columns["it"].type == expected.type
+    assert columns["it"].equals(expected)
+    assert columns["it"].null_count == (series.dtype.kind == "f")
+
+
+def test_numbers_of_another_byte_order_are_read_too():
+    assert to_arrow(pd.DataFrame({"a": pd.Series([1.5, 2.0]).astype(">f8")}))["a"].to_pylist() == ["1.5", "2.0"]
+
+
 def test_single_precision_is_written_to_json_as_the_decimal_it_shows(tmp_path):
     write_table(pa.table({"a": pa.array([0.1, None], pa.float32())}), tmp_path / "t.json")
     assert json.loads((tmp_path / "t.json").read_text()) == [{"a": 0.1}, {"a": None}]

@@ -25,16 +25,18 @@ class _Queue(ctypes.Structure):
 def from_one_queue(n: int, work: Callable[[Any], int], alone: int = _FEW) -> None:
     """Call ``work(queue)`` on as many threads as torch may use; each takes rows until none of the n are left.
 
-    ``work`` returns 0 if all is well; up to ``alone`` rows one thread does them. ctypes lets go of the interpreter's
-    lock while C runs.
+    ``work`` returns 0 if all is well. This thread works too, and does up to ``alone`` rows by itself; ctypes lets go of
+    the interpreter's lock while C runs.
     """
     queue = _Queue(0, n)
     workers = min(torch.get_num_threads(), _CORES) if n > alone else 1
-    if workers == 1:
+    # whoever asks works as well: one thread less to wake and to wait for
+    helpers = [_threads(workers - 1, os.getpid()).submit(work, ctypes.byref(queue)) for _ in range(workers - 1)]
+    try:
         failed = work(ctypes.byref(queue))
-    else:
-        failed = max(_threads(workers, os.getpid()).map(work, [ctypes.byref(queue)] * workers))
-    if failed:
+    finally:
+        failures = [helper.result() for helper in helpers]
+    if failed or any(failures):
         raise MemoryError("the compiled search found no memory for its rows")
 
 

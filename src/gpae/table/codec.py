@@ -135,15 +135,13 @@ class Codec:
     def encode(self, frame: Any) -> Encoded:
         """Encode a table; columns beside the features are ignored and the order of columns is free."""
         columns = to_arrow(frame)
-        reads: list[Array] = []
+        features = self.schema.features
+        reads = [_read(feature, column_of(columns, feature.name)) for feature in features]
+        values = np.stack([read.values for read in reads], axis=1)
         reasons: dict[int, list[str]] = {}
-        for feature in self.schema.features:
-            column = column_of(columns, feature.name)
-            read = _read(feature, column)
-            for row, reason in _problems(feature, column, read):
+        for i in np.flatnonzero(~np.isfinite(values).all(axis=0)).tolist():  # what is unreadable is NaN too
+            for row, reason in _problems(features[i], columns[features[i].name], reads[i]):
                 reasons.setdefault(row, []).append(reason)
-            reads.append(read.values)
-        values = np.stack(reads, axis=1)
         with np.errstate(over="ignore"):
             rows = self.layout.encode(np.where(np.isfinite(values), values, np.nan))
         for row, reason in self._far_out(values, rows):
