@@ -45,6 +45,18 @@ def test_the_sums_are_those_of_torch(n_features: int, n_inputs: int, n_sums: int
 
 
 @pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("width", [0, 2, 4])
+def test_rows_of_another_width_are_refused_and_never_read(width: int) -> None:
+    fmap, weights = drawn(100, 3, 9)
+    packed = CosineSums.of(fmap, weights)
+    assert packed is not None
+    with pytest.raises(ValueError, match="rows of 3 columns"):
+        packed(rows(5, width))
+    with pytest.raises(ValueError, match="rows of 3 columns"):
+        packed.above(rows(5, width), torch.zeros(5, dtype=torch.float64))
+
+
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_a_row_alone_has_the_bits_of_the_batch(precision: Precision) -> None:
     fmap, weights = drawn(300, 7, 3)

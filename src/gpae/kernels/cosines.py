@@ -72,7 +72,7 @@ class CosineSums:
 
     def __call__(self, x: Float[Tensor, "B D"]) -> Float[Tensor, "B R"]:
         """The sums of each row."""
-        rows = np.ascontiguousarray(x.numpy(), dtype=np.float64)
+        rows = self._readable(x)
         out = np.empty((len(rows), self.sums.sizes[2]))
         given = ctypes.byref(self.sums), ctypes.c_void_p(rows.ctypes.data), ctypes.c_void_p(out.ctypes.data)
         from_one_queue(len(rows), lambda queue: self.library.sum_rows(*given, queue))
@@ -80,12 +80,19 @@ class CosineSums:
 
     def above(self, x: Float[Tensor, "B D"], own: Float[Tensor, " B"]) -> Int[Tensor, " B"]:
         """How many sums of each row are above 0, a number of the row's own added."""
-        rows, added = (np.ascontiguousarray(part.numpy(), dtype=np.float64) for part in (x, own))
+        rows, added = self._readable(x), np.ascontiguousarray(own.numpy(), dtype=np.float64)
         out = np.empty(len(rows), np.int64)
         x_at, own_at, out_at = (ctypes.c_void_p(part.ctypes.data) for part in (rows, added, out))
         given = ctypes.byref(self.sums), x_at, own_at, ctypes.c_int64(self.outputs), out_at
         from_one_queue(len(rows), lambda queue: self.library.count_above(*given, queue))
         return torch.from_numpy(out)
+
+    def _readable(self, x: Float[Tensor, "B D"]) -> NDArray[np.float64]:
+        """Rows side by side in memory; C would read on beyond the end of narrower ones."""
+        columns = self.sums.sizes[1]
+        if x.shape[1:] != (columns,):
+            raise ValueError(f"rows of {columns} columns are needed, these have the shape {tuple(x.shape)}")
+        return np.ascontiguousarray(x.numpy(), dtype=np.float64)
 
     def _agrees(self, fmap: FourierMap, weights: Tensor, tolerance: float) -> bool:
         """Try a few rows against torch: a compiler may be wrong, or the processor another than it believes."""
