@@ -1,5 +1,6 @@
 """What the speed study measures beside peers: figures that follow from the work done, on a small table."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from gpae.benchmark.speed.growth import exponent, seconds_of
 from gpae.benchmark.speed.latency import one_row
 from gpae.benchmark.speed.limit import beside_the_peak
 from gpae.benchmark.speed.own import OWN_PARTS
-from gpae.benchmark.speed.rows import by_rows
+from gpae.benchmark.speed.rows import _forget_peak, _peak, by_rows
 from gpae.benchmark.speed.sizes import by_sizes
 from gpae.benchmark.speed.stages import STAGES, by_stage
 from gpae.benchmark.speed.subject import Subject
@@ -74,6 +75,19 @@ def test_rows_are_all_explained_in_portions(subject: Subject, monkeypatch: pytes
     # each peak is counted from what the process holds by then, so they need not rise
     assert table["peak_mib"].between(50, 50_000).all()
     assert table["exponent"].nunique() == 1
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="peaks are forgotten on Linux alone")
+def test_a_peak_is_that_since_the_last_was_forgotten() -> None:
+    _forget_peak()
+    before = _peak()
+    block = np.ones(25 << 20)  # 200 MiB
+    high = _peak()
+    del block
+    assert high > before + 150
+    assert _peak() > high - 50  # Linux counts pages by handfuls
+    _forget_peak()
+    assert _peak() < high - 150
 
 
 def test_sizes_are_those_asked_for(small: pytest.MonkeyPatch) -> None:
