@@ -40,15 +40,18 @@ def work(subject: Subject) -> pd.DataFrame:
 
 
 def test_a_plan_takes_few_iterations(work: pd.DataFrame) -> None:
-    assert work.loc["iterations", "median"] <= 3  # 1; four on the whole data set, fitted to the end
-    assert work.loc["iterations", "p99"] <= 20  # 10
+    """All that is tried for a plan: eight in the median on the whole data set, fitted to the end, and 28."""
+    assert work.loc["iterations", "median"] <= 8  # 6
+    assert work.loc["iterations", "p99"] <= 20  # 14
+    assert work.loc["iterations of the first search", "median"] <= 3  # 1
+    assert work.loc["iterations", "stalled"] <= 0.02
 
 
 def test_the_polish_takes_few_looks_at_the_map(work: pd.DataFrame) -> None:
-    if "looks" not in work.index:
+    if why_not("polish.c"):
         pytest.skip(f"nothing is compiled here: {why_not('polish.c')}")
-    assert work.loc["looks", "median"] <= 28  # 19
-    assert work.loc["looks", "p99"] <= 150  # 102
+    assert work.loc["looks", "median"] <= 36  # 27, of both ways to settle the categories
+    assert work.loc["looks", "p99"] <= 80  # 56
 
 
 def test_a_call_goes_over_its_rows_few_times(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,9 @@ def defined(source: str, name: str) -> float:
         ("step.h", "ROUNDS", steps._ROUNDS),
         ("full_step.h", "FLAT", steps._FLAT),
         ("step.h", "LATENT_DAMPING", steps._LATENT_DAMPING),
+        ("step.h", "LEAST_BEND", steps._LEAST_BEND),
+        ("step.h", "MOST_BEND", steps._MOST_BEND),
+        ("step.h", "TELLING", steps._TELLING),
         ("point.h", "FEATURES", lanes._FEATURES),
         ("cosines.c", "FEATURES", cosines._FEATURES),
         ("cosines.c", "OUTPUTS", cosines._OUTPUTS),
@@ -40,6 +43,14 @@ def defined(source: str, name: str) -> float:
 )
 def test_both_say_the_same(source: str, name: str, value: float) -> None:
     assert defined(source, name) == value
+
+
+@pytest.mark.parametrize("name", ["_LEAST_BEND", "_MOST_BEND", "_TELLING", "_ROUNDS"])
+def test_the_gpu_says_so_too(name: str) -> None:
+    (text,) = re.findall(
+        rf"^{name}: tl.constexpr = tl.constexpr\((\S+)\)$", (FOLDER / "triton_steps.py").read_text(), re.MULTILINE
+    )
+    assert float(text) == getattr(steps, name)
 
 
 def test_free_strides_too() -> None:

@@ -12,11 +12,11 @@ from gpae.kernels.lanes import Lanes
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit
 from gpae.numerics.density import fit_tilt
 from gpae.numerics.fourier import draw_map
-from gpae.search import newton
+from gpae.search import newton, steps
 from gpae.search.compiled import walker
 from gpae.search.problem import Problem, Surface, kkt_residual, linearise, objective, widened
 from gpae.search.restoration import restore
-from gpae.search.steps import full_step
+from gpae.search.steps import full_step, latent_step
 
 SIZES = [(60, 5, 3), (64, 8, 4), (70, 13, 1), (33, 4, 2), (90, 6, 6), (50, 7, 11)]
 """Features, columns and latents: multiples of what is padded to, and others."""
@@ -229,6 +229,47 @@ def test_single_precision_goes_most_of_the_way() -> None:
     last = walk.double.solve(problem.tensors(), near.u, tolerance=3e-4, iterations=30)
     assert last.iterations.double().mean() <= 0.5 * near.iterations.double().mean()
     assert last.converged.double().mean() >= near.converged.double().mean()
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 5])
+@pytest.mark.parametrize("sizes", [(60, 5, 3), (64, 8, 4), (33, 4, 2)])
+def test_latent_steps_are_those_of_torch(sizes: tuple[int, int, int], iterations: int) -> None:
+    """The first knows of no bend, the others of what the last one met."""
+    surface = drawn(*sizes, seed=3)
+    problem = refused(surface, 40)
+    lanes = packed(surface)
+    wide, part = widened(surface, problem)
+    more = part.x.shape[1] - problem.x.shape[1]
+    nothing = torch.zeros_like(part.beta)
+    begin = pad(problem.x, (0, more))
+    moved, *_ = newton._burst(
+        wide, latent_step, iterations, 0.0, *part.tensors(), begin, *[nothing] * 2, nothing.long()
+    )
+    expected = restore(wide, part, moved, nothing.long()).u[:, : problem.x.shape[1]]
+    found = lanes.solve(problem.tensors(), problem.x, tolerance=0.0, iterations=iterations)
+    apart = (found.u - expected).abs().amax(1)
+    assert (apart < 1e-8).double().mean() >= 0.9  # where a step is refused by a hair, both go on differently
+
+
+def test_what_the_last_step_met_saves_the_next_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the boundary bends, by torch: without the bend a row creeps home."""
+    drawn_ones = [drawn(60, 5, 3, seed=seed) for seed in (3, 5, 7)]
+
+    def taken() -> float:
+        each = []
+        for surface in drawn_ones:
+            wide, part = widened(surface, refused(surface, 60, beta=0.3))
+            nothing = torch.zeros_like(part.beta)
+            *_, iterations, _ = newton._burst(
+                wide, latent_step, 25, 1e-4, *part.tensors(), part.x, nothing, nothing, nothing.long()
+            )
+            each.append(float(iterations.double().mean()))
+        return sum(each)
+
+    with_bend = taken()
+    for limit in ("_LEAST_BEND", "_MOST_BEND"):
+        monkeypatch.setattr(steps, limit, 0.0)
+    assert with_bend < 0.9 * taken()
 
 
 @pytest.mark.parametrize("sizes", [(60, 5, 3), (64, 8, 4), (33, 4, 2)])

@@ -1,10 +1,11 @@
 """The search on a GPU: rows streamed through slots, two kernels in turn, recorded once and replayed.
 
-Single precision in and out. ``numbers`` of a slot: beta, sign, margin, objective, h, kkt, eta, damping, penalty, the
-last step's multiplier, change and h, then score and curvature. ``counts``: stage, steps in it, iterations, row, home.
+Single precision in and out. ``numbers`` of a slot: beta, sign, margin, objective, h, kkt, eta, damping, penalty, bend,
+the last step as in step.h, then score and curvature. ``counts``: stage, steps in it, iterations, row, home.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -83,16 +84,14 @@ class Slots:
     ) -> Walked:
         """As :meth:`gpae.kernels.lanes.Lanes.solve`: rows from the host's memory (best pinned) and back to it.
 
-        Some at a time: while they are searched for, the next are copied in and the last ones out. All end as near the
-        boundary as single precision can tell, however far ``off`` they might.
+        Some at a time: while they are searched for, the next are copied in and the last ones out.
         """
         total, device = len(problem[0]), self.tables["theta"].device
         given = problem if start is None else (*problem, start)
         found = _room(total, self.columns, pinned=device.type == "cuda")
+        searched = partial(self.on_device, tolerance=tolerance, iterations=iterations, off=off, slots=slots)
         if device.type != "cuda":
-            _copy(
-                found, slice(0, total), self.on_device(given, tolerance=tolerance, iterations=iterations, slots=slots)
-            )
+            _copy(found, slice(0, total), searched(given))
             return found
         coming_in, going_out = torch.cuda.Stream(device), torch.cuda.Stream(device)
         main = torch.cuda.current_stream(device)
@@ -109,7 +108,7 @@ class Slots:
                 part.record_stream(main)
             if first + _CHUNK < total:
                 coming = fetched(first + _CHUNK)
-            walked = self.on_device(here, tolerance=tolerance, iterations=iterations, slots=slots)
+            walked = searched(here)
             going_out.wait_stream(main)
             with torch.cuda.stream(going_out):
                 _copy(found, slice(first, first + _CHUNK), walked)
@@ -118,9 +117,11 @@ class Slots:
         going_out.synchronize()
         return found
 
-    def on_device(self, given: tuple[Tensor, ...], *, tolerance: float, iterations: int, slots: int = _SLOTS) -> Walked:
+    def on_device(
+        self, given: tuple[Tensor, ...], *, tolerance: float, iterations: int, off: float = 0.0, slots: int = _SLOTS
+    ) -> Walked:
         """The same for rows that lie on the device, and stay there; ``given``: the problem and perhaps a start."""
-        run = Run.of(self, given[:6], given[6] if len(given) > 6 else None, tolerance, iterations, slots)
+        run = Run.of(self, given[:6], given[6] if len(given) > 6 else None, (tolerance, off, iterations), slots)
         run.until_done()
         counts, numbers = run.out_counts, run.out_numbers
         return Walked(run.out_u.T, numbers[0], numbers[1], numbers[2], counts[0].long(), counts[1] > 0)
@@ -163,7 +164,7 @@ class _Memory(NamedTuple):
             "jacobian": latents * columns,
             "trial_jacobian": latents * columns,
             "trial_latent": _LATENTS,
-            "numbers": 12 + latents + latents * (latents + 1) // 2,
+            "numbers": 16 + latents + latents * (latents + 1) // 2,
             "counts": 5,
         }
         kinds = {"counts": torch.int32}
@@ -188,8 +189,8 @@ class Run:
     progress: Tensor
     n: int
     total: int
-    tolerance: float
-    iterations: int
+    until: tuple[float, float, int]
+    """Tolerance, how far off the boundary a row may end (a share of the margin), and iterations."""
     started: bool
 
     @classmethod
@@ -198,8 +199,7 @@ class Run:
         surface: Slots,
         problem: tuple[Tensor, ...],
         start: Tensor | None,
-        tolerance: float,
-        iterations: int,
+        until: tuple[float, float, int],
         slots: int,
     ) -> "Run":
         """Seat the first rows; ``problem`` and ``start`` lie on the device."""
@@ -224,7 +224,7 @@ class Run:
             torch.empty(D, total, device=device), torch.empty(3, total, device=device),
             torch.zeros(2, total, dtype=torch.int32, device=device),
             torch.tensor([here, 0], dtype=torch.int32, device=device),
-            n, total, tolerance, iterations, start is not None,
+            n, total, until, start is not None,
         )  # fmt: skip
 
     def until_done(self) -> None:
@@ -263,6 +263,6 @@ class Run:
             t["theta"], t["theta0"], t["precision"], t["mean"], t["constant"],
             t["density_frequencies"], t["density_phases"], t["density_weights"], len(t["density_phases"]),
             *self.queue, self.out_u, self.out_numbers, self.out_counts, self.progress,
-            self.n, self.total, self.tolerance, self.iterations,
+            self.n, self.total, *self.until,
             COLUMNS=s.columns, LATENT=s.latents, STARTED=self.started, ROWS=32, num_warps=1,
         )  # fmt: skip

@@ -44,7 +44,7 @@ static void concave_part(const Point *at, vec N[LATENT][LATENT]) {
 }
 
 /* steps.latent_step: the proposal goes to g->proposal. grad_h is to be that of g->here. */
-static Step latent_step(const Group *g, vec damping, mask walking) {
+static Step latent_step(const Group *g, vec damping, vec bend, mask walking) {
     const Point *at = &g->here;
     const int64_t columns = g->columns;
     const vec *J = at->jacobian;
@@ -55,7 +55,7 @@ static Step latent_step(const Group *g, vec damping, mask walking) {
         for (int l = 0; l < LATENT; l++)
             damped[k][l] = N[k][l] + all(LATENT_DAMPING * g->surface->precision[k * LATENT + l]) * damping;
     }
-    vec shrink = all(1) / (all(1) + damping), steep = all(0), *wish = g->proposal, *held = g->scratch;
+    vec pull = damping + bend, shrink = all(1) / (all(1) + pull), steep = all(0), *wish = g->proposal, *held = g->scratch;
     for (int64_t j = 0; j < columns; j++) {
         mask movable = g->upper[j] > g->lower[j];
         steep += pick(movable, g->grad_h[j] * g->grad_h[j], all(0));
@@ -69,7 +69,7 @@ static Step latent_step(const Group *g, vec damping, mask walking) {
         for (int pair = 0; pair < PAIRS; pair++) K[pair] = all(0);
         for (int k = 0; k < LATENT; k++) offset[k] = all(0);
         for (int64_t j = 0; j < columns; j++) {
-            vec anchor = (g->x[j] + damping * at->u[j]) * shrink;
+            vec anchor = (g->x[j] + pull * at->u[j]) * shrink;
             vec to = pick((mask)held[j], wish[j], anchor) - at->u[j];
             for (int k = 0, pair = 0; k < LATENT; k++) {
                 vec slope = J[k * columns + j];
@@ -101,7 +101,7 @@ static Step latent_step(const Group *g, vec damping, mask walking) {
         }
         mask changed = nobody();
         for (int64_t j = 0; j < columns; j++) {
-            vec to = (g->x[j] + damping * at->u[j]);
+            vec to = g->x[j] + pull * at->u[j];
             for (int k = 0; k < LATENT; k++) to += J[k * columns + j] * v[k];
             to *= shrink;
             mask outside = ~((to > g->lower[j]) & (to < g->upper[j]));
@@ -120,14 +120,16 @@ static Step latent_step(const Group *g, vec damping, mask walking) {
     for (int64_t j = 0; j < columns; j++) {
         vec to = wish[j] - g->x[j], from = at->u[j] - g->x[j], by = wish[j] - at->u[j];
         distance += to * to - from * from;
+        step.square += by * by, step.uphill += g->grad_f[j] * by;
         step.model_h += g->grad_h[j] * by;
         for (int k = 0; k < LATENT; k++) a[k] += J[k * columns + j] * by;
     }
-    step.change = all((REAL)0.5) * distance;
+    step.change = all((REAL)0.5) * (distance + bend * step.square), step.curvature = step.square;
     for (int k = 0; k < LATENT; k++) {
-        vec bent = at->score[k];
-        for (int l = 0; l < LATENT; l++) bent -= all((REAL)0.5) * N[k][l] * a[l];
-        step.change -= g->beta * bent * a[k];
+        vec bent = all(0);
+        for (int l = 0; l < LATENT; l++) bent += N[k][l] * a[l];
+        step.change -= g->beta * (at->score[k] - all((REAL)0.5) * bent) * a[k];
+        step.curvature += g->beta * bent * a[k];
     }
     return step;
 }

@@ -64,7 +64,7 @@ enum { MEET, WALK, RESTORE, IDLE };
 
 typedef struct {
     mask stage[4];                 /* which lanes are at which stage */
-    vec damping, penalty, steps;   /* steps: of the present stage */
+    vec damping, bend, penalty, steps; /* steps: of the present stage */
     int64_t row[LANES], taken[LANES];
     uint8_t converged[LANES];
 } State;
@@ -111,7 +111,7 @@ static void load(Group *g, State *s, const Rows *rows, int64_t row, int lane) {
     }
     g->beta[lane] = (REAL)rows->beta[row], g->sign[lane] = (REAL)rows->sign[row];
     g->margin[lane] = (REAL)rows->margin[row];
-    s->damping[lane] = s->penalty[lane] = 0;
+    s->damping[lane] = s->bend[lane] = s->penalty[lane] = 0;
     s->row[lane] = row, s->taken[lane] = 0, s->converged[lane] = 0;
 }
 
@@ -152,6 +152,17 @@ static vec next_damping(vec damping, vec ratio, mask nearer) {
     return pick((ratio > all((REAL)1e-3)) | nearer, lowered, most(all(4) * damping, all((REAL)0.25)));
 }
 
+/* steps.next_bend: gradients are those of the trial points. */
+static vec next_bend(const Group *g, const State *s, const Step *step) {
+    const Point *here = &g->here, *there = &g->there;
+    vec slope = all(0);
+    for (int64_t j = 0; j < g->columns; j++)
+        slope += (there->u[j] - here->u[j]) * (g->grad_f[j] + there->eta * g->grad_h[j]);
+    vec met = slope - step->uphill - there->eta * (step->model_h - here->h);
+    vec found = (met - step->curvature) / most(step->square, all(TELLING));
+    return pick(step->square > all(TELLING), clip(found, all(LEAST_BEND), all(MOST_BEND)), s->bend);
+}
+
 /* Judge the walkers' trial points; say who takes theirs. */
 static mask judge(const Group *g, State *s, const Step *step) {
     const Point *here = &g->here, *there = &g->there;
@@ -167,6 +178,7 @@ static mask judge(const Group *g, State *s, const Step *step) {
     vec noise = all(8 * EPSILON) * (size(here->objective) + s->penalty * size(here->h) + all(1));
     nearer |= (predicted < noise) & (size(fall) < noise) & (there->kkt < here->kkt);
     s->damping = pick(walking, next_damping(s->damping, ratio, nearer), s->damping);
+    s->bend = pick(walking, next_bend(g, s, step), s->bend);
     return walking & ((ratio > all((REAL)1e-3)) | nearer);
 }
 
@@ -176,7 +188,8 @@ static void advance(const Group *g, State *s, const Rows *rows, mask stuck) {
     vec miss = size(at->h);
     mask met = s->stage[MEET] & ((miss <= all((REAL)1e-2)) | stuck | (s->steps >= all(MEETING)));
     enter(s, met, WALK);
-    mask there = (at->kkt <= all((REAL)rows->tolerance)) & (miss <= all(NEAR) * g->margin);
+    vec near = most(all(NEAR), all((REAL)rows->off)) * g->margin;
+    mask there = (at->kkt <= all((REAL)rows->tolerance)) & (miss <= near);
     mask lost = s->damping >= all(LOST);
     mask out = s->stage[WALK] & (there | lost | (s->steps >= all((REAL)rows->iterations)));
     for (int l = 0; l < LANES; l++)
@@ -207,7 +220,7 @@ static void search(Group *g, State *s, const Rows *rows, Queue *queue) {
         if (any(old)) {
             gradients(g, &g->here);
             mask walkers = old & s->stage[WALK];
-            if (any(walkers)) step = rows->full ? full_step(g, s->damping, walkers) : latent_step(g, s->damping, walkers);
+            if (any(walkers)) step = rows->full ? full_step(g, s->damping, walkers) : latent_step(g, s->damping, s->bend, walkers);
             if (any(old & ~s->stage[WALK])) newton_on_h(g, old & ~s->stage[WALK]);
             for (int64_t j = 0; j < columns; j++) g->there.u[j] = pick(fresh, g->there.u[j], g->proposal[j]);
         }

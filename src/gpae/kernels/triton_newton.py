@@ -11,7 +11,7 @@ import triton.language as tl
 
 from gpae.kernels.triton_algebra import dot, get, put
 from gpae.kernels.triton_point import density, first_order, gradients
-from gpae.kernels.triton_steps import latent_step, newton_on_h
+from gpae.kernels.triton_steps import latent_step, newton_on_h, next_bend
 
 __all__ = ["advance"]
 
@@ -51,7 +51,7 @@ def _half_square(trial, x, n, COLUMNS: tl.constexpr, zero):
 @triton.jit
 def _judged(objective, h, kkt, eta, damping, penalty, step, new_objective, new_h, new_kkt, walking):
     """Whether the walkers' trial points are good, the next damping and the next penalty: newton.c's judge."""
-    step_eta, step_change, step_h = step
+    step_eta, step_change, step_h = step[0], step[1], step[2]
     penalty = tl.where(walking, tl.maximum(2.0 * tl.maximum(tl.abs(step_eta), tl.abs(eta)), 0.5 * penalty), penalty)
     fall = objective - new_objective + penalty * (tl.abs(h) - tl.abs(new_h))
     predicted = penalty * (tl.abs(h) - tl.abs(step_h)) - step_change
@@ -86,16 +86,16 @@ def _merged(take, new, old):
 
 
 @triton.jit
-def _next_stage(stage, steps, home, h, kkt, damping, margin, stuck, tolerance, iterations):
+def _next_stage(stage, steps, home, h, kkt, damping, margin, stuck, tolerance, off, iterations):
     """Who is done with a stage goes on to the next, several at once perhaps; who has come home, and who is done."""
     miss = tl.abs(h)
     met = (stage == MEET) & ((miss <= 1e-2) | stuck | (steps >= _MEETING))
     stage, steps = tl.where(met, WALK, stage), tl.where(met, 0, steps)
-    there = (kkt <= tolerance) & (miss <= 1e-3 * margin)
+    there = (kkt <= tolerance) & (miss <= tl.maximum(off, 1e-3) * margin)
     out = (stage == WALK) & (there | (damping >= _LOST) | (steps >= iterations))
     stage, steps = tl.where(out, RESTORE, stage), tl.where(out, 0, steps)
     home = tl.where(out, there.to(tl.int32), home)
-    over = (stage == RESTORE) & ((miss <= _RESTORED) | (stuck & ~out) | (steps >= _RESTORING))
+    over = (stage == RESTORE) & ((miss <= tl.maximum(off * margin, _RESTORED)) | (stuck & ~out) | (steps >= _RESTORING))
     return stage, steps, home, over
 
 
@@ -147,7 +147,7 @@ def advance(
     theta_at, theta0, precision, mean, constant, density_frequencies, density_phases, density_weights, T,
     # the queue, [columns, rows], what is taken from it, and the answers
     rows_x, rows_lower, rows_upper, rows_start, rows_numbers, out_u, out_numbers, out_counts, progress,
-    n, total, tolerance, iterations,
+    n, total, tolerance, off, iterations,
     COLUMNS: tl.constexpr, LATENT: tl.constexpr, STARTED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """One turn of every slot; ``numbers`` and ``counts`` are laid out as in :mod:`gpae.kernels.gpu`."""
@@ -162,9 +162,9 @@ def advance(
     busy = stage != IDLE
     if tl.max(busy.to(tl.int32), 0) == 0:
         return
-    beta, sign, margin, objective, h, kkt, eta, damping, penalty = get(numbers, n, 9)
-    step = get(numbers + 9 * n, n, 3)
-    score, curvature = get(numbers + 12 * n, n, LATENT), get(numbers + (12 + LATENT) * n, n, P)
+    beta, sign, margin, objective, h, kkt, eta, damping, penalty, bend = get(numbers, n, 10)
+    step = get(numbers + 10 * n, n, 6)
+    score, curvature = get(numbers + 16 * n, n, LATENT), get(numbers + (16 + LATENT) * n, n, P)
     zero = beta * 0.0
     theta = _theta(theta_at, zero, LATENT)
 
@@ -181,6 +181,8 @@ def advance(
     good, damping, penalty = _judged(
         objective, h, kkt, eta, damping, penalty, step, new_objective, new_h, new_kkt, walking
     )
+    met = next_bend(trial, u, grad_f, grad_h, new_eta, step[2], h, step[3], step[4], step[5], bend, n, COLUMNS)
+    bend = tl.where(walking, met, bend)
     closer = seeking & (tl.abs(new_h) < tl.abs(h))
     take = busy & (fresh | (walking & good) | closer)
     _adopted(u, trial, jacobian, trial_jacobian, take, n, COLUMNS, LATENT)
@@ -191,7 +193,7 @@ def advance(
 
     # on to the next stage; who is done hands in the answer and takes the next row
     stage, steps, home, over = _next_stage(
-        stage, steps + went, home, h, kkt, damping, margin, seeking & ~closer, tolerance, iterations
+        stage, steps + went, home, h, kkt, damping, margin, seeking & ~closer, tolerance, off, iterations
     )
     over = over & busy
     taken += went
@@ -201,7 +203,7 @@ def advance(
     beta = tl.where(new, tl.load(rows_numbers + row, mask=new, other=0.0), beta)
     sign = tl.where(new, tl.load(rows_numbers + total + row, mask=new, other=0.0), sign)
     margin = tl.where(new, tl.load(rows_numbers + 2 * total + row, mask=new, other=0.0), margin)
-    damping, penalty = tl.where(new, 0.0, damping), tl.where(new, 0.0, penalty)
+    damping, penalty, bend = tl.where(new, 0.0, damping), tl.where(new, 0.0, penalty), tl.where(new, 0.0, bend)
     stage = tl.where(over, tl.where(new, (WALK if STARTED else MEET) + FRESH, IDLE), stage)
     steps, taken = tl.where(new, 0, steps), tl.where(new, 0, taken)
 
@@ -211,14 +213,14 @@ def advance(
     walkers, seekers = going & (stage == WALK), going & (stage != WALK)
     if tl.max(walkers.to(tl.int32), 0) > 0:
         step = latent_step(
-            u, x, lower, upper, jacobian, grad_h, trial, scratch, score, curvature, theta, precision,
-            h, eta, beta, sign, damping, walkers, n, COLUMNS,
+            u, x, lower, upper, jacobian, grad_f, grad_h, trial, scratch, score, curvature, theta, precision,
+            h, eta, beta, sign, damping, bend, walkers, n, COLUMNS,
         )  # fmt: skip
     if tl.max(seekers.to(tl.int32), 0) > 0:
         newton_on_h(u, lower, upper, grad_h, trial, scratch, h, seekers, n, COLUMNS)
 
-    put(numbers, n, (beta, sign, margin, objective, h, kkt, eta, damping, penalty), busy)
-    put(numbers + 9 * n, n, step, busy)
-    put(numbers + 12 * n, n, score, busy)
-    put(numbers + (12 + LATENT) * n, n, curvature, busy)
+    put(numbers, n, (beta, sign, margin, objective, h, kkt, eta, damping, penalty, bend), busy)
+    put(numbers + 10 * n, n, step, busy)
+    put(numbers + 16 * n, n, score, busy)
+    put(numbers + (16 + LATENT) * n, n, curvature, busy)
     put(counts, n, (stage, steps, taken, row, home), busy)

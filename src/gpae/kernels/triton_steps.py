@@ -5,10 +5,13 @@ import triton.language as tl
 
 from gpae.kernels.triton_algebra import concave_part, dot, full, get, plus_entry, solved, times, with_entry, zeros
 
-__all__ = ["latent_step", "newton_on_h"]
+__all__ = ["latent_step", "newton_on_h", "next_bend"]
 
 _TINY: tl.constexpr = tl.constexpr(1e-12)
 _ROUNDS: tl.constexpr = tl.constexpr(12)
+_LEAST_BEND: tl.constexpr = tl.constexpr(-0.5)
+_MOST_BEND: tl.constexpr = tl.constexpr(4.0)
+_TELLING: tl.constexpr = tl.constexpr(1e-6)
 
 
 @triton.jit
@@ -42,14 +45,14 @@ def _begun(x, lower, upper, grad_h, wish, held, walking, n, COLUMNS: tl.constexp
 
 
 @triton.jit
-def _pulled(u, x, jacobian, wish, held, damping, shrink, n, COLUMNS: tl.constexpr, D: tl.constexpr, zero):
+def _pulled(u, x, jacobian, wish, held, pull, shrink, n, COLUMNS: tl.constexpr, D: tl.constexpr, zero):
     """J J' over the columns that are free, as a triangle, and where the held and the anchored ones lead."""
     P: tl.constexpr = D * (D + 1) // 2
     K, offset = zeros(zero, P), zeros(zero, D)
     for j in range(COLUMNS):
         J = get(jacobian + j * n, COLUMNS * n, D)
         at, stuck = tl.load(u + j * n), tl.load(held + j * n) > 0
-        to = tl.where(stuck, tl.load(wish + j * n), (tl.load(x + j * n) + damping * at) * shrink) - at
+        to = tl.where(stuck, tl.load(wish + j * n), (tl.load(x + j * n) + pull * at) * shrink) - at
         for k in tl.static_range(D):
             offset = with_entry(offset, k, offset[k] + J[k] * to)
             free = tl.where(stuck, 0.0, J[k])
@@ -86,14 +89,14 @@ def _latent_way(K, offset, score, theta, damped, h, cap, beta, shrink, zero):
 
 
 @triton.jit
-def _wished(u, x, lower, upper, jacobian, wish, held, v, damping, shrink, settled, n, COLUMNS: tl.constexpr, zero):
+def _wished(u, x, lower, upper, jacobian, wish, held, v, pull, shrink, settled, n, COLUMNS: tl.constexpr, zero):
     """Where the columns would go, inside their bounds; who is held there next, and whether that is new."""
     D: tl.constexpr = len(v)
     changed = zero
     for j in range(COLUMNS):
         J = get(jacobian + j * n, COLUMNS * n, D)
         low, high, was = tl.load(lower + j * n), tl.load(upper + j * n), tl.load(held + j * n)
-        to = (tl.load(x + j * n) + damping * tl.load(u + j * n) + dot(J, v)) * shrink
+        to = (tl.load(x + j * n) + pull * tl.load(u + j * n) + dot(J, v)) * shrink
         outside = tl.where((to > low) & (to < high), 0.0, 1.0)
         changed = tl.maximum(changed, tl.abs(outside - was))
         tl.store(wish + j * n, tl.minimum(tl.maximum(to, low), high), mask=~settled)
@@ -102,50 +105,66 @@ def _wished(u, x, lower, upper, jacobian, wish, held, v, damping, shrink, settle
 
 
 @triton.jit
-def _promised(u, x, jacobian, grad_h, wish, score, N, h, beta, n, COLUMNS: tl.constexpr, zero):
-    """How the model's objective changes with the step, and its h after it."""
+def _promised(u, x, jacobian, grad_f, grad_h, wish, score, N, h, beta, bend, n, COLUMNS: tl.constexpr, zero):
+    """How the model's objective changes with the step, its h after it, and newton.c's square, uphill and curvature."""
     D: tl.constexpr = len(score)
-    a, distance, model_h = zeros(zero, D), zero, h
+    a, distance, model_h, square, uphill = zeros(zero, D), zero, h, zero, zero
     for j in range(COLUMNS):
         J = get(jacobian + j * n, COLUMNS * n, D)
         at, own, to = tl.load(u + j * n), tl.load(x + j * n), tl.load(wish + j * n)
         distance += (to - at) * (to + at - 2.0 * own)
         model_h += tl.load(grad_h + j * n) * (to - at)
+        square += (to - at) * (to - at)
+        uphill += tl.load(grad_f + j * n) * (to - at)
         for k in tl.static_range(D):
             a = with_entry(a, k, a[k] + J[k] * (to - at))
     bent = times(N, a)
-    change = 0.5 * distance
+    change, along = 0.5 * (distance + bend * square), square
     for k in tl.static_range(D):
         change -= beta * (score[k] - 0.5 * bent[k]) * a[k]
-    return change, model_h
+        along += beta * bent[k] * a[k]
+    return change, model_h, square, uphill, along
 
 
 @triton.jit
 def latent_step(
-    u, x, lower, upper, jacobian, grad_h, wish, held, score, curvature, plain_theta, precision,
-    h, eta, beta, sign, damping, walking, n, COLUMNS: tl.constexpr,
+    u, x, lower, upper, jacobian, grad_f, grad_h, wish, held, score, curvature, plain_theta, precision,
+    h, eta, beta, sign, damping, bend, walking, n, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """steps.latent_step for the slots that walk; the proposal goes to ``wish``. Returns eta, change and model h."""
+    """steps.latent_step for the slots that walk; the proposal goes to ``wish``. Returns the fields of step.h's Step."""
     D: tl.constexpr = len(score)
     zero = h * 0.0
     theta, N = _scaled(plain_theta, sign), concave_part(curvature, D)
-    damped, shrink = _damped(N, precision, damping), 1.0 / (1.0 + damping)
+    pull = damping + bend
+    damped, shrink = _damped(N, precision, damping), 1.0 / (1.0 + pull)
     steep = _begun(x, lower, upper, grad_h, wish, held, walking, n, COLUMNS, zero)
     cap = 4.0 * (tl.abs(eta) + tl.abs(h) / tl.maximum(steep, _TINY))
     settled = ~walking
     round_, moving = 0, 1
     while (round_ < _ROUNDS) & (moving > 0):
-        K, offset = _pulled(u, x, jacobian, wish, held, damping, shrink, n, COLUMNS, D, zero)
+        K, offset = _pulled(u, x, jacobian, wish, held, pull, shrink, n, COLUMNS, D, zero)
         multiplier, v = _latent_way(K, offset, score, theta, damped, h, cap, beta, shrink, zero)
-        changed = _wished(
-            u, x, lower, upper, jacobian, wish, held, v, damping, shrink, settled, n, COLUMNS, zero
-        )  # fmt: skip
+        changed = _wished(u, x, lower, upper, jacobian, wish, held, v, pull, shrink, settled, n, COLUMNS, zero)
         eta = tl.where(settled, eta, multiplier)
         settled = settled | (changed == 0)
         moving = tl.max((~settled).to(tl.int32), 0)
         round_ += 1
-    change, model_h = _promised(u, x, jacobian, grad_h, wish, score, N, h, beta, n, COLUMNS, zero)
-    return eta, change, model_h
+    change, model_h, square, uphill, along = _promised(
+        u, x, jacobian, grad_f, grad_h, wish, score, N, h, beta, bend, n, COLUMNS, zero
+    )
+    return eta, change, model_h, square, uphill, along
+
+
+@triton.jit
+def next_bend(trial, u, grad_f, grad_h, eta, step_h, h, square, uphill, curvature, bend, n, COLUMNS: tl.constexpr):
+    """steps.next_bend: gradients and eta are those of the trial points."""
+    slope = h * 0.0
+    for j in range(COLUMNS):
+        by = tl.load(trial + j * n) - tl.load(u + j * n)
+        slope += by * (tl.load(grad_f + j * n) + eta * tl.load(grad_h + j * n))
+    met = slope - uphill - eta * (step_h - h)
+    found = (met - curvature) / tl.maximum(square, _TELLING)
+    return tl.where(square > _TELLING, tl.minimum(tl.maximum(found, _LEAST_BEND), _MOST_BEND), bend)
 
 
 @triton.jit

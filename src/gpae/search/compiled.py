@@ -23,6 +23,8 @@ __all__ = ["COARSE", "Walker", "finisher", "walker"]
 
 COARSE = 1e-3
 """The residual at which single precision has done its part; where no less is asked for, that is enough."""
+_OFF = 0.009
+"""Share of the margin by which such a row may miss the boundary: a little less than what counts as stalled."""
 _LATENT, _ARRIVING, _FEW, _FULL = 20, 8, 6, 24
 """Latent steps in single precision at most, from there on in double, or few of them; and full ones for those whom these
 do not bring home."""
@@ -53,7 +55,7 @@ class Walker:
 
     def _roughly(self, problem: Problem, start: Float[Tensor, "B D"] | None, steps: int) -> Solution:
         """What will be rounded: single precision does, and no last digits are asked for."""
-        near = self.single.solve(problem.tensors(), start, tolerance=COARSE, iterations=steps, off=COARSE)
+        near = self.single.solve(problem.tensors(), start, tolerance=COARSE, iterations=steps, off=_OFF)
         return _widened(near, problem)
 
     def _with_full_steps(self, problem: Problem, at: Walked, before: Int[Tensor, " B"], tolerance: float) -> Solution:

@@ -18,8 +18,9 @@ from gpae.numerics.tiles import in_tiles
 from gpae.search.compiled import COARSE, walker
 from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged, widened
 from gpae.search.restoration import restore
-from gpae.search.steps import Step, full_step, latent_step
+from gpae.search.steps import Step, full_step, latent_step, next_bend
 from gpae.search.units import solved_in_units
+from gpae.search.work import ASTRAY, stalled
 
 __all__ = ["COARSE", "solve"]
 
@@ -57,10 +58,10 @@ def solve(
     plain = partial(_descend, surface)
     first, again = (plain, plain) if compiled is None else (compiled.descend, compiled.descend_warily)
     solution = first(problem, start, tolerance)
-    stalled = ((solution.kkt > 1e-3) | (solution.violation > 0.01 * problem.margin)).nonzero().squeeze(1)
-    if len(stalled):
-        part = problem.rows(stalled)
-        solution = _keep_better(problem, solution, stalled, again(part, part.x, tolerance))
+    left = stalled(problem, solution).nonzero().squeeze(1)
+    if len(left):
+        part = problem.rows(left)
+        solution = _keep_better(problem, solution, left, again(part, part.x, tolerance))
     return solution
 
 
@@ -91,7 +92,7 @@ def _descend(surface: Surface, problem: Problem, start: Float[Tensor, "B D"] | N
 
 def _keep_better(problem: Problem, first: Solution, index: Int[Tensor, " n"], second: Solution) -> Solution:
     """Per row the one on the boundary, or of two such the one of lower objective; iterations are of both."""
-    old, tolerance = first.rows(index), 0.01 * problem.margin[index]
+    old, tolerance = first.rows(index), ASTRAY * problem.margin[index]
     on_old, on_new = old.violation <= tolerance, second.violation <= tolerance
     take = (on_new & ~on_old) | ((on_new == on_old) & (second.objective < old.objective))
     kept = first.replaced(index[take], second.rows(take.nonzero().squeeze(1)))
@@ -106,11 +107,11 @@ def _burst(
     u, damping, penalty, iterations = tensors[6:]
     point = linearise(surface, problem, u)
     kkt, eta = kkt_residual(surface, problem, point)
-    done = _converged(problem, point, kkt, tolerance)
+    done, bend = _converged(problem, point, kkt, tolerance), torch.zeros_like(damping)
     for _ in range(n_iterations):
         if bool(done.all()):
             break
-        proposal, step_eta, change = step(surface, problem, point, damping, eta)
+        proposal, step_eta, change = step(surface, problem, point, damping, bend, eta)
         penalty = torch.where(done, penalty, _next_penalty(penalty, eta, step_eta))
         trial = linearise(surface, problem, proposal)
         trial_kkt, trial_eta = kkt_residual(surface, problem, trial)
@@ -118,6 +119,8 @@ def _burst(
         nearer = (trial_kkt < 0.5 * kkt) & (trial.h.abs() <= 0.5 * point.h.abs() + 1e-9)
         accept = ~done & ((ratio > 1e-3) | nearer)
         damping = torch.where(done, damping, _next_damping(damping, ratio, nearer))
+        if step is latent_step:
+            bend = next_bend(surface, problem, point, trial, trial_eta, change, bend)
         point = merged(accept, trial, point)
         kkt, eta = torch.where(accept, trial_kkt, kkt), torch.where(accept, trial_eta, eta)
         iterations = iterations + (~done).to(iterations.dtype)

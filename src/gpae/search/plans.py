@@ -14,6 +14,7 @@ from gpae.search import newton, reference
 from gpae.search.experience import Experience
 from gpae.search.polish import Polished, polish
 from gpae.search.problem import Problem, Solution, Surface
+from gpae.search.work import Work
 from gpae.table.layout import Layout
 
 __all__ = ["PlanSearch", "Solver"]
@@ -71,7 +72,7 @@ class PlanSearch:
         found = _Found([], [], [])
         for number in range(k):
             report("searching", number / k)
-            answer = self._one_plan(x[under_way], target[under_way], lower, upper)
+            answer = self.one_plan(x[under_way], target[under_way], lower, upper)
             u, valid = answer.u.numpy(), answer.valid.numpy()
             fresh = valid & found.differs(under_way, u)
             found.add(under_way[fresh], u[fresh], answer.objective.numpy()[fresh])
@@ -86,20 +87,22 @@ class PlanSearch:
         report("searching", 1.0)
         return found.best_first()
 
-    def _one_plan(self, x: Rows, target: Labels, lower: Rows, upper: Rows) -> Polished:
+    def one_plan(self, x: Rows, target: Labels, lower: Rows, upper: Rows) -> Polished:
         """Search with the margin asked for; where that fails, settle for a sliver of it."""
         problem = self.problem(x, target, lower, upper)
-        anchors = {1: torch.as_tensor(self.anchors), -1: torch.as_tensor(self.refused)}
-        best = polish(self.surface, problem, self.layout, self.relax(problem).u, anchors)
+        best = self._polished(problem)
         if bool(best.valid.all()):
             return best
         lost = (~best.valid & (problem.lower < problem.upper).any(1)).nonzero().squeeze(1)
         if not len(lost):
             return best
         part = problem.rows(lost)
-        part = replace(part, margin=_SLIVER * part.margin)
-        again = polish(self.surface, part, self.layout, self.relax(part).u, anchors)
-        return best.replaced(lost, again)
+        return best.with_another(lost, self._polished(replace(part, margin=_SLIVER * part.margin)))
+
+    def _polished(self, problem: Problem) -> Polished:
+        anchors = {1: torch.as_tensor(self.anchors), -1: torch.as_tensor(self.refused)}
+        relaxed = self.relax(problem)
+        return polish(self.surface, problem, self.layout, relaxed.u, anchors).after(Work.of(problem, relaxed))
 
     def _heaviest_change(self, u: Rows, x: Rows) -> Mask:
         """B x D: the columns of the one feature of each row that moved furthest."""

@@ -22,6 +22,7 @@ from gpae.numerics.tiles import in_tiles
 from gpae.search import newton
 from gpae.search.compiled import finisher
 from gpae.search.problem import Problem, Surface, linearise, objective, widened
+from gpae.search.work import Work
 from gpae.table.layout import Layout
 from gpae.table.value_block import SAME
 
@@ -48,16 +49,23 @@ class Polished:
     u: Float[Tensor, "B D"]
     objective: Float[Tensor, " B"]
     valid: Bool[Tensor, " B"]
+    work: Work
 
-    def rows(self, index: Int[Tensor, " n"]) -> "Polished":
-        """Some of the rows."""
-        return Polished(self.u[index], self.objective[index], self.valid[index])
+    def after(self, work: Work) -> "Polished":
+        """The same, and what was done before."""
+        return replace(self, work=work + self.work)
 
-    def replaced(self, index: Int[Tensor, " n"], part: "Polished") -> "Polished":
-        """With some of the rows taken from ``part``."""
-        u, value, valid = self.u.clone(), self.objective.clone(), self.valid.clone()
-        u[index], value[index], valid[index] = part.u, part.objective, part.valid
-        return Polished(u, value, valid)
+    def with_another(self, index: Int[Tensor, " n"], other: "Polished") -> "Polished":
+        """Of two answers for some of the rows the valid one, or of two valid ones the one of lower objective."""
+        valid, value = self.valid[index], self.objective[index]
+        take = (other.valid & ~valid) | ((other.valid == valid) & (other.objective < value))
+        at = index[take]
+        return Polished(
+            self.u.index_copy(0, at, other.u[take]),
+            self.objective.index_copy(0, at, other.objective[take]),
+            self.valid.index_copy(0, at, other.valid[take]),
+            self.work + other.work.at(index, len(self.u)),
+        )
 
 
 def polish(
@@ -72,17 +80,17 @@ def polish(
     ``anchors`` are rows known to be on either side (1 and -1): the last resort of a row that no other way brought to
     its own target's.
     """
-    leaning = _settle(surface, problem, layout, relaxed, relaxed)
-    best = _finish(surface, problem, layout, leaning)
+    leaning, work = _settle(surface, problem, layout, relaxed, relaxed)
+    best = _finish(surface, problem, layout, leaning).after(work)
     other = _who_leans_away(problem, layout, leaning)
     if len(other):
         part = problem.rows(other)
-        own = _settle(surface, part, layout, part.x, relaxed[other])
-        best = best.replaced(other, _better(best.rows(other), _finish(surface, part, layout, own)))
+        own, work = _settle(surface, part, layout, part.x, relaxed[other])
+        best = best.with_another(other, _finish(surface, part, layout, own).after(work))
     for side, there in anchors.items():
         lost = (~best.valid & (problem.sign == side)).nonzero().squeeze(1)
         if len(lost) and len(there):
-            best = best.replaced(lost, _rescued(surface, problem.rows(lost), layout, there))
+            best = best.with_another(lost, _rescued(surface, problem.rows(lost), layout, there))
     return best
 
 
@@ -97,10 +105,14 @@ def _who_leans_away(problem: Problem, layout: Layout, leaning: Float[Tensor, "B 
 def _rescued(surface: Surface, problem: Problem, layout: Layout, anchors: Float[Tensor, "A D"]) -> Polished:
     """The nearest rows of the target class; or better, where the density leads when it weighs more."""
     best = _finish(surface, problem, layout, _nearest_anchor(surface, problem, layout, anchors))
+    everybody = torch.arange(len(problem.x))
     for weight in _DENSITY_LEADS:
-        led = newton.solve(surface, replace(problem, beta=torch.full_like(problem.beta, weight))).u
-        relaxed = newton.solve(surface, problem, start=led).u
-        best = _better(best, _finish(surface, problem, layout, _settle(surface, problem, layout, relaxed, relaxed)))
+        leading = replace(problem, beta=torch.full_like(problem.beta, weight))
+        led = newton.solve(surface, leading)
+        relaxed = newton.solve(surface, problem, start=led.u)
+        settled, work = _settle(surface, problem, layout, relaxed.u, relaxed.u)
+        work = Work.of(leading, led) + Work.of(problem, relaxed) + work
+        best = best.with_another(everybody, _finish(surface, problem, layout, settled).after(work))
     return best
 
 
@@ -110,9 +122,9 @@ def _settle(
     layout: Layout,
     categories: Float[Tensor, "B D"],
     start: Float[Tensor, "B D"],
-) -> Float[Tensor, "B D"]:
+) -> tuple[Float[Tensor, "B D"], Work]:
     """Pin the discrete columns to the levels nearest to ``categories`` and solve for the others."""
-    discrete = torch.as_tensor(layout.discrete)
+    discrete, work = torch.as_tensor(layout.discrete), Work.looked(torch.zeros(len(start), dtype=torch.int64))
     if discrete.any():
         columns = discrete.nonzero().squeeze(1)
         pins = _snap(problem, layout, categories)[:, columns]
@@ -122,9 +134,11 @@ def _settle(
         part = problem.rows(moved)
         lower, upper = (bound.index_copy(1, columns, pins[moved]) for bound in (part.lower, part.upper))
         held = discrete | torch.as_tensor(layout.fixed)
-        solve = partial(newton.solve, surface, tolerance=newton.COARSE, held=held)
-        start[moved] = solve(replace(part, lower=lower, upper=upper), start=start[moved]).u
-    return start
+        pinned = replace(part, lower=lower, upper=upper)
+        solution = newton.solve(surface, pinned, start=start[moved], tolerance=newton.COARSE, held=held)
+        start[moved] = solution.u
+        work = work + Work.of(pinned, solution).at(moved, len(start))
+    return start, work
 
 
 def _snap(problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
@@ -135,11 +149,11 @@ def _finish(surface: Surface, problem: Problem, layout: Layout, u: Float[Tensor,
     """Snap, repair and tighten."""
     if (compiled := finisher(surface, layout)) is not None:
         done = compiled.finish(problem.tensors(), u)
-        return Polished(done.u, done.objective, done.h >= -_SLACK)
-    u = _local_search(surface, problem, layout, _snap(problem, layout, u), repairing=True, rounds=_REPAIRS)
-    u = _local_search(surface, problem, layout, u, repairing=False, rounds=_TIGHTENINGS)
+        return Polished(done.u, done.objective, done.h >= -_SLACK, Work.looked(done.looks))
+    u, looks = _local_search(surface, problem, layout, _snap(problem, layout, u), repairing=True, rounds=_REPAIRS)
+    u, more = _local_search(surface, problem, layout, u, repairing=False, rounds=_TIGHTENINGS)
     value, h = _evaluate(surface, problem, u)
-    return Polished(u, value, h >= -_SLACK)
+    return Polished(u, value, h >= -_SLACK, Work.looked(looks + more + 1))
 
 
 def _evaluate(surface: Surface, problem: Problem, u: Tensor) -> tuple[Tensor, Tensor]:
@@ -148,21 +162,23 @@ def _evaluate(surface: Surface, problem: Problem, u: Tensor) -> tuple[Tensor, Te
 
 def _local_search(
     surface: Surface, problem: Problem, layout: Layout, u: Tensor, *, repairing: bool, rounds: int
-) -> Tensor:
-    """Change one feature at a time, in the rows that are invalid (repairing) or valid (tightening)."""
+) -> tuple[Tensor, Int[Tensor, " B"]]:
+    """Change one feature at a time, in the rows that are invalid (repairing) or valid (tightening); count the looks."""
     u = u.clone()
     value, h = _evaluate(surface, problem, u)
+    looks = torch.ones(len(u), dtype=torch.int64)
     active = ((h < -_SLACK) == repairing).nonzero().squeeze(1)
     for _ in range(rounds):
         if not len(active):
             break
         part = problem.rows(active)
+        looks[active] += 1 + _TRIALS
         moved, new_value, new_h = _best_move(surface, part, layout, u[active], value[active], h[active], repairing)
         better = new_h > h[active] + 1e-9 if repairing else new_value < value[active] - 1e-9
         chosen = active[better]
         u[chosen], value[chosen], h[chosen] = moved[better], new_value[better], new_h[better]
         active = chosen[h[chosen] < -_SLACK] if repairing else chosen
-    return u
+    return u, looks
 
 
 def _best_move(
@@ -298,13 +314,3 @@ def _nearest_anchor(
     score = torch.where(h >= -_SLACK, value, 1e9 - h).unflatten(0, nearest.shape)
     best = score.argmin(1)
     return u.unflatten(0, nearest.shape)[torch.arange(len(best)), best]
-
-
-def _better(a: Polished, b: Polished) -> Polished:
-    """Row by row the valid one, or of two valid ones the lower objective."""
-    take = (b.valid & ~a.valid) | ((b.valid == a.valid) & (b.objective < a.objective))
-    return Polished(
-        torch.where(take.unsqueeze(1), b.u, a.u),
-        torch.where(take, b.objective, a.objective),
-        torch.where(take, b.valid, a.valid),
-    )

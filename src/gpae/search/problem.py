@@ -24,7 +24,18 @@ from gpae.numerics.encoder import Encoder
 _AT_BOUND = 1e-6
 """A column this near to its bound is held there; the residual still counts the gap itself."""
 
-__all__ = ["Point", "Problem", "Solution", "Surface", "kkt_residual", "linearise", "merged", "objective", "widened"]
+__all__ = [
+    "Point",
+    "Problem",
+    "Solution",
+    "Surface",
+    "gradients",
+    "kkt_residual",
+    "linearise",
+    "merged",
+    "objective",
+    "widened",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,17 +160,21 @@ def _values(
     return value, problem.sign * logit(surface.model, latent) - problem.margin
 
 
+def gradients(surface: Surface, problem: Problem, point: Point) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B D"]]:
+    """Of the objective and of h."""
+    uphill = torch.bmm(point.score.unsqueeze(1), point.jacobian).squeeze(1)
+    theta = problem.sign.unsqueeze(1) * surface.model.theta
+    grad_h = torch.bmm(theta.unsqueeze(1), point.jacobian).squeeze(1)
+    return point.u - problem.x - problem.beta.unsqueeze(1) * uphill, grad_h
+
+
 def kkt_residual(surface: Surface, problem: Problem, point: Point) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
     """Scaled first-order residual and its best multiplier eta.
 
     The Lagrangian's gradient, projected onto the bounds, in the sup norm, over max(1, |delta|, |eta| |J theta|), all of
     columns whose bounds leave room. The multiplier is the least-squares one over the columns that are free to move.
     """
-    delta = point.u - problem.x
-    downhill = torch.bmm(point.score.unsqueeze(1), point.jacobian).squeeze(1)
-    grad_f = delta - problem.beta.unsqueeze(1) * downhill
-    theta = problem.sign.unsqueeze(1) * surface.model.theta
-    grad_h = torch.bmm(theta.unsqueeze(1), point.jacobian).squeeze(1)
+    delta, (grad_f, grad_h) = point.u - problem.x, gradients(surface, problem, point)
     eta = _multiplier(problem, point.u, grad_f, grad_h)
     gradient = grad_f + eta.unsqueeze(1) * grad_h
     projected = point.u - torch.clamp(point.u - gradient, problem.lower, problem.upper)

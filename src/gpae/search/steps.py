@@ -3,9 +3,11 @@
 Both minimise a model of the objective under the linearised constraint and inside the box, with a damping mu:
 
 * :func:`latent_step` keeps the curvature of log p only. The solution lies in the row space of the Jacobian, so all
-  algebra is d x d: u+ = clip((x + mu u + J'v) / (1 + mu)) with v = beta (g - N a) - eta s theta, a = J (u+ - u).
-* :func:`full_step` adds the curvature of the encoder itself, at the price of D x D algebra. It converges where the
-  boundary bends too sharply for the first.
+  algebra is d x d: u+ = clip((x + m u + J'v) / (1 + m)) with v = beta (g - N a) - eta s theta, a = J (u+ - u). Of the
+  curvature of the encoder itself it knows a number, the bend: what the last step met of it along its way
+  (:func:`next_bend`, after Barzilai and Borwein), taken for all directions alike; m = mu + bend.
+* :func:`full_step` has all of the encoder's curvature, at the price of D x D algebra. It converges where the boundary
+  bends too sharply for the first.
 
 The columns held at a bound are found by a few rounds of active-set iteration on the same linearisation.
 """
@@ -19,9 +21,9 @@ from torch import Tensor
 
 from gpae.numerics.aligned import eigh, solve
 from gpae.numerics.density import curvature
-from gpae.search.problem import Point, Problem, Surface, objective
+from gpae.search.problem import Point, Problem, Surface, gradients, objective
 
-__all__ = ["Step", "full_step", "latent_step"]
+__all__ = ["Step", "full_step", "latent_step", "next_bend"]
 
 _ROUNDS = 12
 _FLAT = 0.1
@@ -30,11 +32,16 @@ _LATENT_DAMPING = 4.0
 """The damping acts on the step in feature space and, this many times the envelope's precision, on the latent step: the
 model of log p is good over a stretch of latent space, that of the encoder over one of feature space."""
 
+_LEAST_BEND, _MOST_BEND = -0.5, 4.0
+"""Beside the way's own curvature, which is 1: the model stays convex, and one step does not stop the next."""
+_TELLING = 1e-6
+"""The square of the least step that tells of a bend: gradients at the ends of a shorter one differ by their noise."""
+
 Step: TypeAlias = Callable[
-    [Surface, Problem, Point, Float[Tensor, " B"], Float[Tensor, " B"]],
+    [Surface, Problem, Point, Float[Tensor, " B"], Float[Tensor, " B"], Float[Tensor, " B"]],
     tuple[Float[Tensor, "B D"], Float[Tensor, " B"], Float[Tensor, " B"]],
 ]
-"""(surface, problem, point, damping, last eta) -> (new point, eta, change of the model objective)."""
+"""(surface, problem, point, damping, bend, last eta) -> (new point, eta, change of the model objective)."""
 
 
 def latent_step(
@@ -42,6 +49,7 @@ def latent_step(
     problem: Problem,
     point: Point,
     damping: Float[Tensor, " B"],
+    bend: Float[Tensor, " B"],
     eta: Float[Tensor, " B"],
 ) -> tuple[Float[Tensor, "B D"], Float[Tensor, " B"], Float[Tensor, " B"]]:
     """Gauss-Newton step; the last multiplier serves only to bound the next."""
@@ -49,7 +57,7 @@ def latent_step(
     N = _concave_part(surface, point.latent)
     damped = N + _LATENT_DAMPING * damping.view(-1, 1, 1) * surface.density.precision
     theta = problem.sign.unsqueeze(1) * surface.model.theta
-    beta, mu = problem.beta.unsqueeze(1), damping.unsqueeze(1)
+    beta, mu = problem.beta.unsqueeze(1), (damping + bend).unsqueeze(1)
     anchor = (problem.x + mu * point.u) / (1 + mu)
     eye = torch.eye(J.shape[1], dtype=J.dtype, device=J.device)
     cap = _multiplier_cap(problem, point, _times(J.mT, theta), eta)
@@ -75,9 +83,33 @@ def latent_step(
         if bool(settled.all()):
             break
         free = torch.where(settled.unsqueeze(1), free, inside)
-    a = _times(J, new - point.u)
+    by = new - point.u
+    a = _times(J, by)
     distance = 0.5 * ((new - problem.x).square().sum(1) - (point.u - problem.x).square().sum(1))
-    return new, eta, distance - problem.beta * ((g - 0.5 * _times(N, a)) * a).sum(1)
+    bent = 0.5 * bend * by.square().sum(1)
+    return new, eta, distance + bent - problem.beta * ((g - 0.5 * _times(N, a)) * a).sum(1)
+
+
+def next_bend(
+    surface: Surface,
+    problem: Problem,
+    point: Point,
+    trial: Point,
+    eta: Float[Tensor, " B"],
+    change: Float[Tensor, " B"],
+    bend: Float[Tensor, " B"],
+) -> Float[Tensor, " B"]:
+    """What the way to ``trial`` met of the Lagrangian's curvature beyond what the latent step's model knows.
+
+    ``eta`` is the multiplier there, ``change`` what the model with the last ``bend`` said of the objective.
+    """
+    by = trial.u - point.u
+    (grad_f, grad_h), (trial_f, trial_h) = gradients(surface, problem, point), gradients(surface, problem, trial)
+    square = by.square().sum(1)
+    met = (by * (trial_f - grad_f + eta.unsqueeze(1) * (trial_h - grad_h))).sum(1)
+    known = 2 * (change - (by * grad_f).sum(1)) - bend * square
+    found = ((met - known) / square.clamp(min=_TELLING)).clamp(_LEAST_BEND, _MOST_BEND)
+    return torch.where(square > _TELLING, found, bend)
 
 
 def full_step(
@@ -85,12 +117,11 @@ def full_step(
     problem: Problem,
     point: Point,
     damping: Float[Tensor, " B"],
+    bend: Float[Tensor, " B"],
     eta: Float[Tensor, " B"],
 ) -> tuple[Float[Tensor, "B D"], Float[Tensor, " B"], Float[Tensor, " B"]]:
-    """Newton step on the Lagrangian with the multiplier ``eta``."""
-    theta = problem.sign.unsqueeze(1) * surface.model.theta
-    grad_f = point.u - problem.x - problem.beta.unsqueeze(1) * _times(point.jacobian.mT, point.score)
-    grad_h = _times(point.jacobian.mT, theta)
+    """Newton step on the Lagrangian with the multiplier ``eta``; it knows every bend itself."""
+    grad_f, grad_h = gradients(surface, problem, point)
     hessian = _lagrangian_hessian(surface, problem, point, eta)
     M = _positive(_reduced(problem, point.u, hessian, grad_f + eta.unsqueeze(1) * grad_h, grad_h), damping)
     spread = point.jacobian.mT @ surface.density.precision @ point.jacobian

@@ -167,7 +167,7 @@ def _search(
 
 def _linearise(slots: Slots, rows: tuple[Tensor, ...], top: Ceilings) -> Iterator[dict[str, Any]]:
     """One of the two kernels of a turn, alone: where the products, sines and cosines are."""
-    run, S = Run.of(slots, rows, None, 3e-4, 30, _TURN), len(slots.tables["phases"])
+    run, S = Run.of(slots, rows, None, (3e-4, 0.0, 30), _TURN), len(slots.tables["phases"])
     for _ in range(4):
         run.turn()
     taken, turn = _seconds(run.linearise, 20), _seconds(run.turn, 20)

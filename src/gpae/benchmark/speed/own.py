@@ -98,8 +98,9 @@ def _near_the_peak(table: pd.DataFrame) -> Iterator[Condition]:
 def _few_iterations(table: pd.DataFrame) -> Iterator[Condition]:
     for line in table[table["counted"] == "iterations"].to_dict("records"):
         for figure, most in _ITERATIONS.items():
-            words = f"{line['dataset']}: iterations of a row, {figure} at most {most}"
-            yield Condition(words, f"{line[figure]:g}", line[figure] <= most)
+            words = f"{line['dataset']}: iterations of a row in all its searches, {figure} at most {most}"
+            left = f", {line['stalled']:.2%} of the rows left one before they had arrived"
+            yield Condition(words, f"{line[figure]:g}{left}", line[figure] <= most)
 
 
 def _nothing(table: pd.DataFrame) -> Iterator[Condition]:
