@@ -131,6 +131,14 @@ class Lanes:
         from_one_queue(n, lambda queue: call[0](*call[1:], queue))
         return torch.from_numpy(objective), torch.from_numpy(h)
 
+    def linearise(self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"], times: int) -> Float[Tensor, " B"]:
+        """H at u, after as many looks at the surface and its slopes: what a search would take without its steps."""
+        h, given = np.empty(len(u)), _given(problem, u)
+        rows = self._rows(given, (None, None, h, None, None, None), iterations=times)
+        call = self.library.linearise_rows, ctypes.byref(self.surface), ctypes.byref(rows)
+        from_one_queue(len(u), lambda queue: call[0](*call[1:], queue))
+        return torch.from_numpy(h)
+
     def _rows(
         self,
         given: tuple[Array | None, ...],

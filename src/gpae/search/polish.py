@@ -26,7 +26,7 @@ from gpae.search.work import Work
 from gpae.table.layout import Layout
 from gpae.table.value_block import SAME
 
-__all__ = ["Polished", "polish"]
+__all__ = ["Polished", "pinned", "polish"]
 
 Array = NDArray[np.float64]
 
@@ -126,19 +126,22 @@ def _settle(
     """Pin the discrete columns to the levels nearest to ``categories`` and solve for the others."""
     discrete, work = torch.as_tensor(layout.discrete), Work.looked(torch.zeros(len(start), dtype=torch.int64))
     if discrete.any():
-        columns = discrete.nonzero().squeeze(1)
-        pins = _snap(problem, layout, categories)[:, columns]
+        settled = pinned(problem, layout, categories)
+        begin = torch.where(discrete, settled.lower, start)
         # who is pinned where the solution was stays there
-        moved = ((pins - start[:, columns]).abs() > _MOVED).any(1).nonzero().squeeze(1)
-        start = start.index_copy(1, columns, pins)
-        part = problem.rows(moved)
-        lower, upper = (bound.index_copy(1, columns, pins[moved]) for bound in (part.lower, part.upper))
-        held = discrete | torch.as_tensor(layout.fixed)
-        pinned = replace(part, lower=lower, upper=upper)
-        solution = newton.solve(surface, pinned, start=start[moved], tolerance=newton.COARSE, held=held)
+        moved = ((begin - start).abs() > _MOVED).any(1).nonzero().squeeze(1)
+        part, held, start = settled.rows(moved), discrete | torch.as_tensor(layout.fixed), begin
+        solution = newton.solve(surface, part, start=start[moved], tolerance=newton.COARSE, held=held)
         start[moved] = solution.u
-        work = work + Work.of(pinned, solution).at(moved, len(start))
+        work = work + Work.of(part, solution).at(moved, len(start))
     return start, work
+
+
+def pinned(problem: Problem, layout: Layout, categories: Float[Tensor, "B D"]) -> Problem:
+    """The same with no room in the discrete columns but for the levels nearest to ``categories``."""
+    discrete, levels = torch.as_tensor(layout.discrete), _snap(problem, layout, categories)
+    lower, upper = (torch.where(discrete, levels, bound) for bound in (problem.lower, problem.upper))
+    return replace(problem, lower=lower, upper=upper)
 
 
 def _snap(problem: Problem, layout: Layout, u: Float[Tensor, "B D"]) -> Float[Tensor, "B D"]:
