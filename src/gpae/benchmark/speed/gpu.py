@@ -156,8 +156,11 @@ def _search(
     host = tuple(part.float().pin_memory() for part in problem.tensors())
     asked: dict[str, Any] = {"tolerance": 3e-4, "iterations": 30}
     slots.solve(tuple(part[: 1 << 16] for part in host), **asked)  # compiles
-    n, across = len(host[0]), []
+    n, across, streamed = len(host[0]), [], None
     for _ in range(repeats):
+        streamed = (
+            None  # so that its pinned memory is there for the next: to pin a gigabyte takes longer than to search
+        )
         seconds, streamed = _wall(lambda: slots.solve(host, **asked))
         across.append(n / seconds)
     here = tuple(part[: 1 << 22].cuda() for part in host)
@@ -169,6 +172,7 @@ def _search(
     yield _line("  iterations of a row", float(walked.iterations.double().mean()), "")
     yield from _linearise(slots, here, top)
     some = torch.arange(_JUDGED)
+    assert streamed is not None
     yield from _beside_the_processor(surface, problem.rows(some), streamed.u[some].double())
 
 
