@@ -281,7 +281,8 @@ class TabularExplainer:
         ----------
         table
             The people: a row that cannot be read is answered with the status ``bad_input`` and the reason; the others
-            are answered all the same.
+            are answered all the same. The answer holds all of them, some kilobytes each: give a table that is too
+            large for that in portions. What a person gets does not depend on who else is asked about.
         k
             Plans for each person; no two of a person's change the same features.
         immutable

@@ -72,7 +72,8 @@ def test_rows_are_all_explained_in_portions(subject: Subject, monkeypatch: pytes
     monkeypatch.setattr(subject.explainer, "explain", counted)
     monkeypatch.setattr("gpae.benchmark.speed.rows._PORTION", 150)
     table = by_rows(subject, (50, 1000, 1200))
-    assert asked[1:] == [50, *[150] * 6, 100, *[150] * 8]
+    assert asked[1:] == [50, *[150] * 6, 100, *[150] * 8, 1000, 1200]  # the last two in one call each
+    assert table["at_once_mib"].isna().tolist() == [True, False, False]
     assert (table["found"] == 1.0).all()
     # each peak is counted from what the process holds by then, so they need not rise
     assert table["peak_mib"].between(50, 50_000).all()

@@ -158,7 +158,14 @@ def _rates(name: str, lines: pd.DataFrame, said: Mapping[str, float]) -> Iterato
             yield Condition(words, f"{line['figure']:.2f} M rows/s", line["figure"] >= _MILLIONS)
 
 
-_ROWS = {"dataset": "data", "rows": "rows", "rows_per_second": "rows/s", "peak_mib": "MiB", "exponent": "exponent"}
+_ROWS = {
+    "dataset": "data",
+    "rows": "rows",
+    "rows_per_second": "rows/s",
+    "peak_mib": "MiB",
+    "at_once_mib": "in one call",
+    "exponent": "exponent",
+}
 _SIZES = {"dataset": "data", "varied": "of", "size": "size", "us_per_row": "us/row", "exponent": "exponent"}
 _STAGES = {"dataset": "data", "stage": "stage", "share": "share", "microseconds_per_row": "us/row"}
 _LATENCY = {"dataset": "data", "k": "k", "p50_ms": "p50 ms", "p95_ms": "p95 ms"}

@@ -1,4 +1,4 @@
-"""How cost and memory grow with the number of people: tables in portions, as a stream."""
+"""How cost and memory grow with the number of people: tables in portions, as a stream, and some in one piece."""
 
 import resource
 import sys
@@ -17,6 +17,8 @@ __all__ = ["by_rows"]
 
 _PORTION = 10_000
 """People in a call at most: so memory does not grow with the table."""
+_AT_ONCE = 100_000
+"""People in one call at most, where it is measured what that takes."""
 _FROM = 1000
 """From how many people on the exponent is fitted: below, what a call takes by itself is seen."""
 _LEAST_SECONDS = 2.0
@@ -24,7 +26,10 @@ _LEAST_SECONDS = 2.0
 
 
 def by_rows(subject: Subject, sizes: Sequence[int] = (100, 1000, 10_000, 100_000, 1_000_000)) -> pd.DataFrame:
-    """Seconds and peak memory (MiB) of explaining n people, for rising n, and the exponent from a thousand on."""
+    """Seconds and peak memory (MiB) of explaining n people, for rising n, and the exponent from a thousand on.
+
+    ``at_once_mib`` is the peak where all n are explained in one call, whose answer holds them all.
+    """
     subject.explainer.explain(subject.rows(min(sizes[-1], _PORTION)))  # what is made at the first call only
     lines = []
     for number, n in enumerate(sorted(sizes)):
@@ -34,6 +39,7 @@ def by_rows(subject: Subject, sizes: Sequence[int] = (100, 1000, 10_000, 100_000
         lines.append({"dataset": subject.name, "rows": n, "seconds": seconds, "found": found, "peak_mib": _peak()})
     table = pd.DataFrame(lines).assign(rows_per_second=lambda t: t["rows"] / t["seconds"])
     large = table[table["rows"] >= _FROM]
+    table["at_once_mib"] = [_at_once(subject, n) for n in table["rows"]]  # last: what it leaves behind is no stream's
     return table.assign(exponent=exponent(large["rows"], large["seconds"]) if len(large) > 1 else float("nan"))
 
 
@@ -49,6 +55,16 @@ def _explained(subject: Subject, n: int) -> tuple[float, float]:
             found += answer.summary().get("found", 0)
         times += 1
     return seconds / times, found / (n * times)
+
+
+def _at_once(subject: Subject, n: int) -> float:
+    """The peak of one call; of as many as a portion it is the stream's."""
+    if not _PORTION < n <= _AT_ONCE:
+        return float("nan")
+    table = subject.rows(n)
+    _forget_peak()
+    subject.explainer.explain(table)
+    return _peak()
 
 
 def _forget_peak() -> None:
