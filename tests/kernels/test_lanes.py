@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
+from gpae.kernels import lanes
 from gpae.kernels.compiled import why_not
 from gpae.kernels.lanes import Lanes
 from gpae.numerics.autoencoder import AutoEncoder, encode, logit
@@ -126,6 +127,17 @@ def test_a_row_is_the_same_alone_and_in_any_company(sizes: tuple[int, int, int],
     order = torch.randperm(n, generator=torch.Generator().manual_seed(3))
     assert torch.equal(solved(order), together[order])
     assert torch.equal(torch.cat([solved(torch.tensor([one])) for one in range(n)]), together)
+
+
+@pytest.mark.parametrize("latents", [3, 11, lanes.MOST_LATENTS + 1])
+def test_a_row_is_the_same_alone_where_nothing_is_compiled(latents: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Odd numbers of latents: every other of the small matrices is out of step in memory."""
+    monkeypatch.setattr(newton, "walker", lambda *_: None)
+    surface = drawn(60, 30, latents, seed=1)
+    problem = refused(surface, 24, beta=0.1)
+    whole = newton.solve(surface, problem)
+    for row in (0, 1, 2, 3, 23):
+        assert torch.equal(newton.solve(surface, problem.rows(torch.tensor([row]))).u[0], whole.u[row])
 
 
 def test_a_start_is_where_it_begins() -> None:

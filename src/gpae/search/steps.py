@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from gpae.numerics.aligned import eigh, solve
+from gpae.numerics.aligned import eigh, products, solve
 from gpae.numerics.density import curvature
 from gpae.search.problem import Point, Problem, Surface, gradients, objective
 
@@ -65,11 +65,11 @@ def latent_step(
     free, new = problem.upper > problem.lower, problem.x.clamp(problem.lower, problem.upper)
     settled = torch.zeros_like(eta, dtype=torch.bool)
     for _ in range(_ROUNDS):
-        K = (J * free.unsqueeze(1)) @ J.mT / (1 + mu).unsqueeze(2)
+        K = products(J * free.unsqueeze(1), J.mT) / (1 + mu).unsqueeze(2)
         # a = J (u+ - u) = K v + offset: the held columns sit at their bounds, the free ones at the anchor
         offset = _times(J, torch.where(free, anchor, new) - point.u)
         sides = torch.stack([beta * _times(K, g) + offset, _times(K, theta)], 2)
-        solved = solve(eye + beta.unsqueeze(2) * (K @ damped), sides)
+        solved = solve(eye + beta.unsqueeze(2) * products(K, damped), sides)
         steepness = (theta * solved[:, :, 1]).sum(1).clamp(min=1e-12)
         multiplier = (((theta * solved[:, :, 0]).sum(1) + h) / steepness).clamp(-cap, cap)
         a = solved[:, :, 0] - multiplier.unsqueeze(1) * solved[:, :, 1]
@@ -180,7 +180,7 @@ def _multiplier_cap(
 def _concave_part(surface: Surface, latent: Float[Tensor, "B d"]) -> Float[Tensor, "B d d"]:
     """N >= 0: minus the Hessian of log p with its positive eigenvalues cut off."""
     values, vectors = eigh(-curvature(surface.density, latent))
-    return (vectors * values.clamp(min=0).unsqueeze(1)) @ vectors.mT
+    return products(vectors * values.clamp(min=0).unsqueeze(1), vectors.mT)
 
 
 def _lagrangian_hessian(
