@@ -21,6 +21,7 @@ from gpae import Change, Schema, TabularExplainer
 from gpae.answer import OWN_COLUMNS
 from gpae.artefact import State, read_artefact, write_artefact
 from gpae.errors import ArtefactError, InputError
+from gpae.search import newton, polish
 from tests.conftest import SMALL, loans
 
 
@@ -121,6 +122,19 @@ def test_an_answer_is_the_same_alone_reordered_reloaded_and_in_another_process(
     np.testing.assert_array_equal(other.probability, mine.probability)
     np.testing.assert_array_equal(other.debt, mine.debt)
     assert (other.job.fillna("") == mine.job.fillna("")).all()
+
+
+def test_company_does_not_matter_where_nothing_is_compiled(
+    explainer: TabularExplainer, people: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(newton, "walker", lambda *_: None)
+    monkeypatch.setattr(polish, "finisher", lambda *_: None)
+    refused = people[explainer.predict_proba(people)[:, 1] < 0.5].head(12)
+    whole = explainer.explain(refused).arrow.drop_columns("row")
+    assert whole.num_rows == len(refused)
+    for at in range(len(refused)):
+        alone = explainer.explain(refused.iloc[[at]]).arrow.drop_columns("row")
+        assert alone.equals(whole.slice(at, 1).combine_chunks())
 
 
 def test_saving_twice_gives_the_same_bytes_and_no_pickle(explainer: TabularExplainer, tmp_path: Path) -> None:

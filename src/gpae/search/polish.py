@@ -213,7 +213,8 @@ def _best_move(
     if not repairing:
         # the decision is bought already: nothing may be added to the change, whatever the density would gain
         x, metric = problem.x.unsqueeze(1), _metric(surface, u.shape[1])
-        score[(trials - x).square() @ metric > (u.unsqueeze(1) - x).square() @ metric] = torch.inf
+        way, before = (((rows - x).square() * metric).sum(2) for rows in (trials, u.unsqueeze(1)))
+        score[way > before] = torch.inf
     best = score.argmin(1)
     at = torch.arange(len(u))
     hopeless = torch.isinf(score[at, best])
@@ -248,8 +249,9 @@ class _Moves:
         gains, costs = [], []
         for values, columns in zip(self.values, self.columns, strict=True):
             step = values - u[:, None, columns]
-            gains.append(np.einsum("bmw,bw->bm", step, grad_h[:, columns]))
-            costs.append(np.einsum("bmw,bw->bm", step, grad_f[:, columns]) + 0.5 * step**2 @ metric[columns])
+            # summed entry by entry: products of matrices have other last bits for other numbers of rows
+            gains.append((step * grad_h[:, None, columns]).sum(2))
+            costs.append((step * grad_f[:, None, columns] + 0.5 * step**2 * metric[columns]).sum(2))
         return np.concatenate(gains, 1), np.concatenate(costs, 1)
 
     def rows(self, u: Array, picks: NDArray[np.intp]) -> Array:

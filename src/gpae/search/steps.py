@@ -124,7 +124,8 @@ def full_step(
     grad_f, grad_h = gradients(surface, problem, point)
     hessian = _lagrangian_hessian(surface, problem, point, eta)
     M = _positive(_reduced(problem, point.u, hessian, grad_f + eta.unsqueeze(1) * grad_h, grad_h), damping)
-    spread = point.jacobian.mT @ surface.density.precision @ point.jacobian
+    everyones = surface.density.precision.expand(len(point.u), -1, -1)
+    spread = products(products(point.jacobian.mT, everyones), point.jacobian)
     M = M + _LATENT_DAMPING * (damping * problem.beta).view(-1, 1, 1) * spread
     cap = _multiplier_cap(problem, point, grad_h, eta)
     low, high = problem.lower - point.u, problem.upper - point.u
@@ -191,7 +192,7 @@ def _lagrangian_hessian(
     pull = (eta * problem.sign).unsqueeze(1) * surface.model.theta - beta * point.score
     encoder_part = surface.model.bend(point.u, pull)
     H = curvature(surface.density, point.latent)
-    density_part = point.jacobian.mT @ H @ point.jacobian
+    density_part = products(products(point.jacobian.mT, H), point.jacobian)
     eye = torch.eye(point.u.shape[1], dtype=point.u.dtype, device=point.u.device)
     return eye + encoder_part - beta.unsqueeze(2) * density_part
 
