@@ -81,3 +81,12 @@ def test_a_person_who_asks_for_the_other_class_changes_nobodys_rescue(valley: Su
     together = polish.polish(valley, both, layout, newton.solve(valley, both).u, {1: BEYOND, -1: PERSON})
     assert together.valid.all()
     torch.testing.assert_close(together.u[:1], alone.u, rtol=0, atol=0)
+
+
+def test_a_way_is_as_long_alone_as_among_others() -> None:
+    """Where two moves lead as far as each other, the last bit decides."""
+    ways = torch.rand(40, 6, 43, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    metric = torch.ones(43, dtype=torch.float64)
+    together = polish._squares(ways, metric)
+    for row in range(len(ways)):
+        assert torch.equal(polish._squares(ways[row : row + 1], metric)[0], together[row])

@@ -213,8 +213,7 @@ def _best_move(
     if not repairing:
         # the decision is bought already: nothing may be added to the change, whatever the density would gain
         x, metric = problem.x.unsqueeze(1), _metric(surface, u.shape[1])
-        way, before = (((rows - x).square() * metric).sum(2) for rows in (trials, u.unsqueeze(1)))
-        score[way > before] = torch.inf
+        score[_squares(trials - x, metric) > _squares(u.unsqueeze(1) - x, metric)] = torch.inf
     best = score.argmin(1)
     at = torch.arange(len(u))
     hopeless = torch.isinf(score[at, best])
@@ -249,7 +248,6 @@ class _Moves:
         gains, costs = [], []
         for values, columns in zip(self.values, self.columns, strict=True):
             step = values - u[:, None, columns]
-            # summed entry by entry: products of matrices have other last bits for other numbers of rows
             gains.append((step * grad_h[:, None, columns]).sum(2))
             costs.append((step * grad_f[:, None, columns] + 0.5 * step**2 * metric[columns]).sum(2))
         return np.concatenate(gains, 1), np.concatenate(costs, 1)
@@ -298,6 +296,11 @@ def _gradient_tile(surface: Surface, *tensors: Tensor) -> tuple[Tensor, Tensor]:
 def _metric(surface: Surface, n_columns: int) -> Float[Tensor, " D"]:
     """What a squared way counts along each column."""
     return torch.ones(n_columns, dtype=torch.float64) if surface.units is None else surface.units.square()
+
+
+def _squares(ways: Float[Tensor, "B n D"], metric: Float[Tensor, " D"]) -> Float[Tensor, "B n"]:
+    """Squared lengths; summed entry by entry, because a product with a matrix depends on how many rows there are."""
+    return (ways.square() * metric).sum(2)
 
 
 def _nearest_anchor(
