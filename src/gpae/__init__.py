@@ -6,6 +6,8 @@ The public names are imported on first use, so that ``gpae --help`` does not pay
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gpae.waiting import wait_briefly
+
 if TYPE_CHECKING:
     from gpae import datasets as datasets
     from gpae.models.gp_autoencoder import GPAEClassifier as GPAEClassifier
@@ -44,6 +46,9 @@ __all__ = [
     "TabularExplainer",
     "datasets",
 ]
+
+
+wait_briefly()  # before PyTorch is loaded
 
 
 def __getattr__(name: str) -> Any:

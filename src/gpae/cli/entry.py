@@ -62,8 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
-    # Threads that spin while they wait make training ten times slower as soon as another process wants a core. Read
-    # by OpenMP when PyTorch is loaded, which is later.
+    # For what gpae.waiting asks GNU's OpenMP alone, others have this; read when PyTorch is loaded, which is later.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     sys.exit(_run([word for word in given if word != "--debug"], debug))
 
