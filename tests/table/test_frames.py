@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -141,6 +142,18 @@ def test_columns_of_pandas_are_what_arrow_makes_of_the_series(kind):
     assert columns["it"].type == expected.type
     assert columns["it"].equals(expected)
     assert columns["it"].null_count == (series.dtype.kind == "f")
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("kind", ["int64", "int8", "float32", "float64", "bool"])
+def test_many_columns_of_a_kind_are_what_each_is_alone(kind, others):
+    """Fetched together, with and without columns of other kinds beside them."""
+    frame = pd.DataFrame({f"n{i}": (np.arange(5) * i % 3).astype(kind) for i in range(14)})
+    frame = frame.assign(**{f"t{i}": list("abcde") for i in range(others)}, **{f"f{i}": 1.5 for i in range(others)})
+    columns = to_arrow(frame)
+    assert set(columns) == set(frame.columns)
+    for name in frame.columns:
+        assert columns[name].equals(to_arrow(frame[[name]])[name])
 
 
 def test_numbers_of_another_byte_order_are_read_too():

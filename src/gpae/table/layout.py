@@ -235,9 +235,8 @@ class Layout:
         moved = apart > SAME
         changed = moved[:, self._starts]
         # place by place: a reduction feature by feature takes several times as long
-        for place in range(1, self._widths.max(initial=1)):
-            wide = np.flatnonzero(self._widths > place)
-            changed[:, wide] |= moved[:, self._starts[wide] + place]
+        for wide, columns in self._further_places:
+            changed[:, wide] |= moved[:, columns]
         return changed
 
     def __hash__(self) -> int:
@@ -257,6 +256,12 @@ class Layout:
     def _widths(self) -> NDArray[np.intp]:
         """How many columns each feature has."""
         return np.array([block.width for block in self.features], dtype=np.intp)
+
+    @cached_property
+    def _further_places(self) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
+        """For the second column of a feature, the third and so on: which features have one, and where it is."""
+        wide = [np.flatnonzero(self._widths > place) for place in range(1, self._widths.max(initial=1))]
+        return tuple((which, self._starts[which] + place) for place, which in enumerate(wide, 1))
 
     def n_changes(self, U: Array, X: Array) -> NDArray[np.int64]:
         """Return how many features differ, B."""
