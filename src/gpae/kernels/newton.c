@@ -63,7 +63,7 @@ static void newton_on_h(const Group *g, mask who) {
 enum { MEET, WALK, RESTORE, IDLE };
 
 typedef struct {
-    mask stage[4];                 /* which lanes are at which stage */
+    mask stage[4];                     /* which lanes are at which stage */
     vec damping, bend, penalty, steps; /* steps: of the present stage */
     int64_t row[LANES], taken[LANES];
     uint8_t converged[LANES];
@@ -220,7 +220,8 @@ static void search(Group *g, State *s, const Rows *rows, Queue *queue) {
         if (any(old)) {
             gradients(g, &g->here);
             mask walkers = old & s->stage[WALK];
-            if (any(walkers)) step = rows->full ? full_step(g, s->damping, walkers) : latent_step(g, s->damping, s->bend, walkers);
+            if (any(walkers))
+                step = rows->full ? full_step(g, s->damping, walkers) : latent_step(g, s->damping, s->bend, walkers);
             if (any(old & ~s->stage[WALK])) newton_on_h(g, old & ~s->stage[WALK]);
             for (int64_t j = 0; j < columns; j++) g->there.u[j] = pick(fresh, g->there.u[j], g->proposal[j]);
         }

@@ -14,9 +14,9 @@
 #define TELLING ((REAL)1e-6) /* the square of the least step that tells of a bend */
 
 typedef struct {
-    vec eta, change, model_h;       /* the step's multiplier, the change of its model objective, h of its model */
-    vec square, uphill, curvature;  /* of a latent step: its square, the objective's slope and the model's curvature
-                                       along it, but for the bend's */
+    vec eta, change, model_h;      /* the step's multiplier, the change of its model objective, h of its model */
+    vec square, uphill, curvature; /* of a latent step: its square, the objective's slope and the model's curvature
+                                      along it, but for the bend's */
 } Step;
 
 #endif

@@ -70,9 +70,10 @@ def _panel(axes: "Axes", lines: "pd.DataFrame", measure: str) -> None:
 
 def _scale(axes: "Axes") -> None:
     """Logarithmic, but quality has a zero: who only changes a level is at no distance."""
-    from matplotlib.ticker import FuncFormatter, NullLocator, SymmetricalLogLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, SymmetricalLogLocator
 
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=100.0))  # every other decade: more would run into each other
     axes.set_yscale("symlog", linthresh=_LINEAR)
     axes.margins(x=0.18, y=0.22)
     axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=_LINEAR, subs=[1.0, 2.0, 5.0]))

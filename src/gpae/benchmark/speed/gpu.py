@@ -158,9 +158,7 @@ def _search(
     slots.solve(tuple(part[: 1 << 16] for part in host), **asked)  # compiles
     n, across, streamed = len(host[0]), [], None
     for _ in range(repeats):
-        streamed = (
-            None  # so that its pinned memory is there for the next: to pin a gigabyte takes longer than to search
-        )
+        streamed = None  # its pinned memory serves the next: to pin a gigabyte takes longer than to search
         seconds, streamed = _wall(lambda: slots.solve(host, **asked))
         across.append(n / seconds)
     here = tuple(part[: 1 << 22].cuda() for part in host)
