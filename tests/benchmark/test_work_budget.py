@@ -40,10 +40,15 @@ def work(subject: Subject) -> pd.DataFrame:
 
 
 def test_a_plan_takes_few_iterations(work: pd.DataFrame) -> None:
-    """All that is tried for a plan: eight in the median on the whole data set, fitted to the end, and 28."""
-    assert work.loc["iterations", "median"] <= 8  # 6
-    assert work.loc["iterations", "p99"] <= 20  # 14
-    assert work.loc["iterations of the first search", "median"] <= 3  # 1
+    """All that is tried for a plan: eight in the median on the whole data set, fitted to the end, and 28.
+
+    Without the bend the mean is 6.9 and the 99th percentile 19; where all have to meet the boundary to a thousandth of
+    the margin 7.7 and 18.
+    """
+    assert work.loc["iterations", "median"] <= 7  # 6
+    assert work.loc["iterations", "mean"] <= 6.8  # 6.4
+    assert work.loc["iterations", "p99"] <= 17  # 14
+    assert work.loc["iterations of the first search", "p99"] <= 7  # 5
     assert work.loc["iterations", "stalled"] <= 0.02
 
 

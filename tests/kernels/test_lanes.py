@@ -243,12 +243,13 @@ def test_single_precision_goes_most_of_the_way() -> None:
     assert last.converged.double().mean() >= near.converged.double().mean()
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 5])
+@pytest.mark.parametrize("iterations", [1, 2, 5, 8])
+@pytest.mark.parametrize("beta", [0.03, 0.3])
 @pytest.mark.parametrize("sizes", [(60, 5, 3), (64, 8, 4), (33, 4, 2)])
-def test_latent_steps_are_those_of_torch(sizes: tuple[int, int, int], iterations: int) -> None:
+def test_latent_steps_are_those_of_torch(sizes: tuple[int, int, int], beta: float, iterations: int) -> None:
     """The first knows of no bend, the others of what the last one met."""
     surface = drawn(*sizes, seed=3)
-    problem = refused(surface, 40)
+    problem = refused(surface, 40, beta)
     lanes = packed(surface)
     wide, part = widened(surface, problem)
     more = part.x.shape[1] - problem.x.shape[1]
@@ -260,7 +261,7 @@ def test_latent_steps_are_those_of_torch(sizes: tuple[int, int, int], iterations
     expected = restore(wide, part, moved, nothing.long()).u[:, : problem.x.shape[1]]
     found = lanes.solve(problem.tensors(), problem.x, tolerance=0.0, iterations=iterations)
     apart = (found.u - expected).abs().amax(1)
-    assert (apart < 1e-8).double().mean() >= 0.9  # where a step is refused by a hair, both go on differently
+    assert (apart < 1e-8).double().mean() >= 0.97  # one may be refused a step by a hair
 
 
 def test_what_the_last_step_met_saves_the_next_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,8 @@ _TRIALS = 6
 _MOVED = 1e-6
 """How far pinning must move a column for the others to be solved for again."""
 _REPAIRS = 40
+_ANCHORS = 32
+"""Rows of the target's side that are tried for who has no other answer."""
 _DENSITY_LEADS = (0.005, 0.05)
 """Values of beta that lead a row without an answer: on a plateau of the classifier the density still has a slope."""
 _TIGHTENINGS = 12
@@ -104,7 +106,9 @@ def _who_leans_away(problem: Problem, layout: Layout, leaning: Float[Tensor, "B 
 
 def _rescued(surface: Surface, problem: Problem, layout: Layout, anchors: Float[Tensor, "A D"]) -> Polished:
     """The nearest rows of the target class; or better, where the density leads when it weighs more."""
-    best = _finish(surface, problem, layout, _nearest_anchor(surface, problem, layout, anchors))
+    nearest = _nearest_anchor(surface, problem, layout, anchors)
+    tried = Work.looked(torch.full_like(problem.sign, min(_ANCHORS, len(anchors)), dtype=torch.int64))
+    best = _finish(surface, problem, layout, nearest).after(tried)
     everybody = torch.arange(len(problem.x))
     for weight in _DENSITY_LEADS:
         leading = replace(problem, beta=torch.full_like(problem.beta, weight))
@@ -304,10 +308,10 @@ def _squares(ways: Float[Tensor, "B n D"], metric: Float[Tensor, " D"]) -> Float
 
 
 def _nearest_anchor(
-    surface: Surface, problem: Problem, layout: Layout, anchors: Float[Tensor, "A D"], n_nearest: int = 32
+    surface: Surface, problem: Problem, layout: Layout, anchors: Float[Tensor, "A D"]
 ) -> Float[Tensor, "B D"]:
     """The best of the nearest target-class rows, once forced into each person's box and onto allowed values."""
-    n_nearest = min(n_nearest, len(anchors))
+    n_nearest = min(_ANCHORS, len(anchors))
     # a few rows at a time: the table of differences is rows x anchors x columns
     nearest = torch.cat(
         [

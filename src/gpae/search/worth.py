@@ -56,10 +56,12 @@ class Worth:
     def way(self, person: NDArray[np.intp], U: Array) -> Array:
         """The squared way in standard deviations, and the changes."""
         (x,), layout = picked(person, self.freedom.x), self.freedom.layout
-        step, weights = (U - x) * self.near.around.scale, self.freedom.weights
+        # row by row in memory: in what order einsum sums depends on how its tables lie
+        step = np.ascontiguousarray((U - x) * self.near.around.scale)
+        changed, weights = np.ascontiguousarray(layout.changed(U, x)), self.freedom.weights
         column = np.repeat(weights, [block.width for block in layout.features])
         column = 0.5 * column * np.where(layout.continuous, self.taste.numbers, 1.0)
-        changes = np.einsum("ij,j->i", layout.changed(U, x), self.taste.change * weights)
+        changes = np.einsum("ij,j->i", changed, self.taste.change * weights)
         return np.asarray(np.einsum("ij,ij,j->i", step, step, column) + changes)
 
     def far(self, person: NDArray[np.intp], U: Array) -> Array:

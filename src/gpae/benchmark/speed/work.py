@@ -6,6 +6,7 @@ import pandas as pd
 from gpae.benchmark.speed.subject import Subject
 from gpae.explainers.gpae import GPAE
 from gpae.search.problem import Problem
+from gpae.search.work import Work
 
 __all__ = ["problem_of", "work_of_a_plan"]
 
@@ -21,23 +22,29 @@ def problem_of(subject: Subject, n_rows: int) -> Problem:
 def work_of_a_plan(subject: Subject, n_rows: int = 3000) -> pd.DataFrame:
     """Median, 99th percentile and mean of the first relaxed problem, and of all that a whole plan takes.
 
-    ``stalled`` is the share of the people of whose relaxed problems one or more ended before they had arrived.
+    ``stalled`` is the share of the people of whose relaxed problems, the first or all, one or more ended before it had
+    arrived.
     """
     method = subject.explainer.method_
     assert isinstance(method, GPAE)
     search, x = method._plan_search(), subject.encoded(n_rows)
-    first = search.relax(problem_of(subject, n_rows)).iterations
+    problem = problem_of(subject, n_rows)
+    first = Work.of(problem, search.relax(problem))
     work = search.one_plan(x, np.ones(n_rows, np.int64), *method.layout_.box(x)).work
-    counts = {"iterations of the first search": first, "iterations": work.iterations, "looks": work.looks}
+    counts = {
+        "iterations of the first search": (first.iterations, first.stalled),
+        "iterations": (work.iterations, work.stalled),
+        "looks": (work.looks, work.stalled),
+    }
     return pd.DataFrame(
         {
             "dataset": subject.name,
             "counted": name,
             "rows": n_rows,
-            "median": np.median(n),
-            "p99": np.percentile(n, 99),
-            "mean": np.mean(n),
-            "stalled": float((work.stalled > 0).double().mean()),
+            "median": np.median(n.numpy()),
+            "p99": np.percentile(n.numpy(), 99),
+            "mean": np.mean(n.numpy()),
+            "stalled": float((stalled > 0).double().mean()),
         }
-        for name, n in ((name, count.numpy()) for name, count in counts.items())
+        for name, (n, stalled) in counts.items()
     )
