@@ -71,6 +71,18 @@ def test_values_are_those_of_torch(sizes: tuple[int, int, int], precision: str, 
     torch.testing.assert_close(fast_h, h, rtol=tolerance, atol=10 * tolerance)
 
 
+def test_looking_often_and_with_slopes_sees_the_same() -> None:
+    surface = drawn(60, 5, 3)
+    problem, lanes = refused(surface, 21), packed(surface)
+    for times in (1, 3):
+        for seen, expected in zip(
+            lanes.linearise(problem.tensors(), problem.x, times),
+            lanes.evaluate(problem.tensors(), problem.x),
+            strict=True,
+        ):
+            torch.testing.assert_close(seen, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_far_rows_have_the_right_sine_too() -> None:
     """Arguments of some thousand: the reduction must not lose their digits."""
     surface = drawn(60, 5, 3)

@@ -123,21 +123,22 @@ class Lanes:
         self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"]
     ) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
         """Objective and h at u."""
-        n = len(u)
-        objective, h = np.empty((2, n))
-        given = _given(problem, u)
-        rows = self._rows(given, (None, objective, h, None, None, None))
-        call = self.library.evaluate_rows, ctypes.byref(self.surface), ctypes.byref(rows)
-        from_one_queue(n, lambda queue: call[0](*call[1:], queue))
-        return torch.from_numpy(objective), torch.from_numpy(h)
+        return self._look(self.library.evaluate_rows, problem, u)
 
-    def linearise(self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"], times: int) -> Float[Tensor, " B"]:
-        """H at u, after as many looks at the surface and its slopes: what a search would take without its steps."""
-        h, given = np.empty(len(u)), _given(problem, u)
-        rows = self._rows(given, (None, None, h, None, None, None), iterations=times)
-        call = self.library.linearise_rows, ctypes.byref(self.surface), ctypes.byref(rows)
-        from_one_queue(len(u), lambda queue: call[0](*call[1:], queue))
-        return torch.from_numpy(h)
+    def linearise(
+        self, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"], times: int
+    ) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
+        """The same, with slopes and some times over: what a search would take without its steps."""
+        return self._look(self.library.linearise_rows, problem, u, times)
+
+    def _look(
+        self, function: Any, problem: tuple[Tensor, ...], u: Float[Tensor, "B D"], times: int = 1
+    ) -> tuple[Float[Tensor, " B"], Float[Tensor, " B"]]:
+        (objective, h), given = np.empty((2, len(u))), _given(problem, u)
+        rows = self._rows(given, (None, objective, h, None, None, None), iterations=times)
+        call = ctypes.byref(self.surface), ctypes.byref(rows)
+        from_one_queue(len(u), lambda queue: function(*call, queue))
+        return torch.from_numpy(objective), torch.from_numpy(h)
 
     def _rows(
         self,

@@ -55,7 +55,8 @@ static Step latent_step(const Group *g, vec damping, vec bend, mask walking) {
         for (int l = 0; l < LATENT; l++)
             damped[k][l] = N[k][l] + all(LATENT_DAMPING * g->surface->precision[k * LATENT + l]) * damping;
     }
-    vec pull = damping + bend, shrink = all(1) / (all(1) + pull), steep = all(0), *wish = g->proposal, *held = g->scratch;
+    vec pull = damping + bend, shrink = all(1) / (all(1) + pull), steep = all(0);
+    vec *wish = g->proposal, *held = g->scratch;
     for (int64_t j = 0; j < columns; j++) {
         mask movable = g->upper[j] > g->lower[j];
         steep += pick(movable, g->grad_h[j] * g->grad_h[j], all(0));

@@ -281,9 +281,8 @@ int solve_rows(const Surface *surface, const Rows *rows, Queue *queue) {
     return 0;
 }
 
-/* Look at each of the queue's rows at `start`, as often as there are iterations, and do nothing else: what of a search
-   are products, sines and cosines. */
-int linearise_rows(const Surface *surface, const Rows *rows, Queue *queue) {
+/* Look at each of the queue's rows at `start`, some times over. */
+static int look(const Surface *surface, const Rows *rows, Queue *queue, int64_t times, int derivatives) {
     void *block;
     Group *g = gathered(surface, 0, &block);
     if (!g) return 1;
@@ -292,24 +291,7 @@ int linearise_rows(const Surface *surface, const Rows *rows, Queue *queue) {
     int64_t at, end;
     while (take(queue, LANES, &at, &end)) {
         for (int l = 0; l < end - at; l++) load(g, &state, rows, at + l, l);
-        for (int64_t i = 0; i < rows->iterations; i++) linearise(g, &g->there, 1);
-        for (int l = 0; l < end - at; l++) rows->h[at + l] = (double)g->there.h[l];
-    }
-    free(block);
-    return 0;
-}
-
-/* Objective and h of the queue's rows at `start`. */
-int evaluate_rows(const Surface *surface, const Rows *rows, Queue *queue) {
-    void *block;
-    Group *g = gathered(surface, 0, &block);
-    if (!g) return 1;
-    State state;
-    memset(&state, 0, sizeof state);
-    int64_t at, end;
-    while (take(queue, LANES, &at, &end)) {
-        for (int l = 0; l < end - at; l++) load(g, &state, rows, at + l, l);
-        linearise(g, &g->there, 0);
+        for (int64_t i = 0; i < times; i++) linearise(g, &g->there, derivatives);
         for (int l = 0; l < end - at; l++) {
             rows->objective[at + l] = (double)g->there.objective[l] + g->held_way[l];
             rows->h[at + l] = (double)g->there.h[l];
@@ -317,4 +299,12 @@ int evaluate_rows(const Surface *surface, const Rows *rows, Queue *queue) {
     }
     free(block);
     return 0;
+}
+
+/* Objective and h of the queue's rows at `start`. */
+int evaluate_rows(const Surface *surface, const Rows *rows, Queue *queue) { return look(surface, rows, queue, 1, 0); }
+
+/* The same with slopes, as often as there are iterations: what of a search are products, sines and cosines. */
+int linearise_rows(const Surface *surface, const Rows *rows, Queue *queue) {
+    return look(surface, rows, queue, rows->iterations, 1);
 }

@@ -16,15 +16,15 @@ from gpae.kernels.gpu import Slots
 from gpae.kernels.lanes import Lanes, Walked
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.numerics.density import Tilt
-from gpae.search.problem import Problem, Solution, Surface
+from gpae.search.problem import ASTRAY, Problem, Solution, Surface
 from gpae.table.layout import Layout
 
 __all__ = ["COARSE", "Walker", "finisher", "walker"]
 
 COARSE = 1e-3
 """The residual at which single precision has done its part; where no less is asked for, that is enough."""
-_OFF = 0.009
-"""Share of the margin by which such a row may miss the boundary: a little less than what counts as stalled."""
+_OFF = 0.9 * ASTRAY
+"""Share of the margin by which such a row may miss the boundary: short of what counts as stalled, in any precision."""
 _LATENT, _ARRIVING, _FEW, _FULL = 20, 8, 6, 24
 """Latent steps in single precision at most, from there on in double, or few of them; and full ones for those whom these
 do not bring home."""

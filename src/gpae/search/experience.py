@@ -11,12 +11,9 @@ from gpae.kernels.cosines import latents
 from gpae.kernels.neighbours import nearest
 from gpae.numerics.autoencoder import AutoEncoder
 from gpae.search import newton
-from gpae.search.problem import Problem, Surface
+from gpae.search.problem import ASTRAY, Problem, Surface
 
 __all__ = ["Experience"]
-
-_REACHED = 0.01
-"""Share of the margin by which a way may miss the boundary."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +33,7 @@ class Experience:
         if not isinstance(surface.model, AutoEncoder):
             return None
         solution = newton.solve(surface, problem)
-        there = solution.violation <= _REACHED * problem.margin
+        there = solution.violation <= ASTRAY * problem.margin
         if not bool(there.any()):
             return None
         return cls(latents(surface.model, problem.x[there]), (solution.u - problem.x)[there])

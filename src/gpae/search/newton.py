@@ -16,11 +16,21 @@ from torch.nn.functional import pad
 
 from gpae.numerics.tiles import in_tiles
 from gpae.search.compiled import COARSE, walker
-from gpae.search.problem import Point, Problem, Solution, Surface, kkt_residual, linearise, merged, widened
+from gpae.search.problem import (
+    ASTRAY,
+    Point,
+    Problem,
+    Solution,
+    Surface,
+    kkt_residual,
+    linearise,
+    merged,
+    stalled,
+    widened,
+)
 from gpae.search.restoration import restore
 from gpae.search.steps import Step, full_step, latent_step, next_bend
 from gpae.search.units import solved_in_units
-from gpae.search.work import ASTRAY, stalled
 
 __all__ = ["COARSE", "solve"]
 

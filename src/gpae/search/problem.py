@@ -23,8 +23,12 @@ from gpae.numerics.encoder import Encoder
 
 _AT_BOUND = 1e-6
 """A column this near to its bound is held there; the residual still counts the gap itself."""
+ARRIVED, ASTRAY = 1e-3, 0.01
+"""The residual, and the share of the margin by which the boundary is missed, above which a relaxed row is stalled."""
 
 __all__ = [
+    "ARRIVED",
+    "ASTRAY",
     "Point",
     "Problem",
     "Solution",
@@ -34,6 +38,7 @@ __all__ = [
     "linearise",
     "merged",
     "objective",
+    "stalled",
     "widened",
 ]
 
@@ -97,6 +102,11 @@ class Solution:
         """With some of the rows from ``part``."""
         names = [f.name for f in fields(self)]
         return Solution(*(getattr(self, name).index_put((index,), getattr(part, name)) for name in names))
+
+
+def stalled(problem: Problem, solution: Solution) -> Bool[Tensor, " B"]:
+    """Which rows a solver left before they had arrived."""
+    return (solution.kkt > ARRIVED) | (solution.violation > ASTRAY * problem.margin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

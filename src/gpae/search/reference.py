@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 
 from gpae.numerics.density import curvature
 from gpae.numerics.tiles import in_tiles
-from gpae.search.problem import Point, Problem, Solution, Surface, linearise, widened
+from gpae.search.problem import Point, Problem, Solution, Surface, gradients, linearise, widened
 from gpae.search.restoration import restore
 from gpae.search.units import solved_in_units
 
@@ -51,15 +51,13 @@ def _alternate(
 ) -> tuple[Tensor]:
     problem, u = Problem(*tensors[:6]), tensors[6]
     eta = torch.zeros_like(problem.beta)
-    theta = problem.sign.unsqueeze(1) * surface.model.theta
     bound = torch.ones_like(eta)
     for iteration in range(n_iterations):
         point = linearise(surface, problem, u)
-        grad_h = torch.bmm(theta.unsqueeze(1), point.jacobian).squeeze(1)
+        grad_f, grad_h = gradients(surface, problem, point)
         if iteration % 10 == 0:
             bound = _curvature_bound(surface, problem, point)
-        uphill = torch.bmm(point.score.unsqueeze(1), point.jacobian).squeeze(1)
-        gradient = (u - problem.x) - problem.beta.unsqueeze(1) * uphill + eta.unsqueeze(1) * grad_h
+        gradient = grad_f + eta.unsqueeze(1) * grad_h
         step = step_delta / bound
         u = (u - step.unsqueeze(1) * gradient).clamp(problem.lower, problem.upper)
         movable = (problem.upper > problem.lower).to(u.dtype)

@@ -6,17 +6,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from gpae.search.problem import Problem, Solution
+from gpae.search.problem import Problem, Solution, stalled
 
-__all__ = ["ARRIVED", "ASTRAY", "Work", "stalled"]
-
-ARRIVED, ASTRAY = 1e-3, 0.01
-"""The residual, and the share of the margin by which the boundary is missed, above which a relaxed row is stalled."""
-
-
-def stalled(problem: Problem, solution: Solution) -> Tensor:
-    """Which rows a solver left before they had arrived."""
-    return (solution.kkt > ARRIVED) | (solution.violation > ASTRAY * problem.margin)
+__all__ = ["Work"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
